@@ -7,17 +7,16 @@
 //! another caller may have emptied the buffer, read the sub-buffer or taken a snapshot meanwhile.
 
 use super::{
-    stream::Walk,
-    Buffers,
-    PageCopy, //
+    copy_walk::CopyWalk,
+    Buffers, //
 };
+use crate::kapi::whole_record::WholeRecord;
 use kernel::prelude::*;
 
 /// A reader of one CPU that consumes the events.
 pub(crate) struct Consumer {
     cpu: u32,
-    page: PageCopy,
-    walk: Walk,
+    walk: CopyWalk,
     /// Number of events that were lost before the next one.
     lost: u64,
 }
@@ -27,7 +26,7 @@ pub(crate) struct NextEvent<'a> {
     /// Its time.
     pub(crate) stamp: u64,
     /// Its record, whole as the writer committed it.
-    pub(crate) record: &'a [u8],
+    pub(crate) record: WholeRecord<'a>,
     /// Number of events that were lost before it.
     pub(crate) lost: u64,
 }
@@ -37,8 +36,7 @@ impl Consumer {
     pub(crate) fn new(cpu: u32) -> Self {
         Self {
             cpu,
-            page: PageCopy::default(),
-            walk: Walk::default(),
+            walk: CopyWalk::default(),
             lost: 0,
         }
     }
@@ -60,15 +58,13 @@ impl Consumer {
     ///
     /// `ENOMEM`, `ENODEV` without such a CPU.
     pub(crate) fn look(&mut self, buffers: &Buffers) -> Result<bool> {
-        while buffers.peek_next(self.cpu, &mut self.page)? {
-            self.lost = self.lost.saturating_add(self.page.lost);
-            self.walk = Walk::new(self.page.data(), self.page.rd, self.page.rd_ts);
+        while let Some(lost) = self.walk.peek(buffers, self.cpu)? {
+            self.lost = self.lost.saturating_add(lost);
             if self.walk.stamp().is_some() {
                 return Ok(true);
             }
             // Nothing but discarded events; there may be others after them.
-            let (end, time) = self.walk.passed();
-            if !buffers.consume(self.cpu, &self.page, end, time, 0) {
+            if !self.walk.consume(buffers, self.cpu, 0) {
                 break;
             }
         }
@@ -81,43 +77,37 @@ impl Consumer {
     pub(crate) fn next(&self) -> Option<NextEvent<'_>> {
         Some(NextEvent {
             stamp: self.walk.stamp()?,
-            record: self.walk.record(self.page.filled()?)?,
+            record: self.walk.record()?,
             lost: self.lost,
         })
     }
 
     /// Returns the record after the next one in the copy. `None` when the copy ends before it: there may be
     /// one nevertheless.
-    pub(crate) fn after_next(&self) -> Option<&[u8]> {
-        let data = self.page.filled()?;
-        let mut walk = self.walk;
-        walk.pass(data);
-        walk.record(data)
+    pub(crate) fn after_next(&self) -> Option<WholeRecord<'_>> {
+        self.walk.after_next()
     }
 
     /// Consumes the next event in the copy. Returns `false` if another caller has consumed it: then
     /// the rest of the copy is dropped as well, and the caller looks again.
     #[inline(always)]
     pub(crate) fn take(&mut self, buffers: &Buffers) -> bool {
-        let Some(data) = self.page.filled() else {
+        if !self.walk.pass() {
             return false;
-        };
-        self.walk.pass(data);
-        let (end, time) = self.walk.passed();
-        let taken = buffers.consume(self.cpu, &self.page, end, time, 1);
+        }
+        let taken = self.walk.consume(buffers, self.cpu, 1);
         self.was_taken(taken)
     }
 
     /// As [`Self::take`], the next event and the one after it, or neither.
     pub(crate) fn take_both(&mut self, buffers: &Buffers) -> bool {
-        let Some(data) = self.page.filled() else {
+        if !self.walk.pass() {
             return false;
-        };
-        self.walk.pass(data);
+        }
         let first = self.walk.passed();
-        self.walk.pass(data);
+        self.walk.pass();
         let both = [first, self.walk.passed()];
-        let taken = buffers.consume_both(self.cpu, &self.page, both);
+        let taken = self.walk.consume_both(buffers, self.cpu, both);
         self.was_taken(taken)
     }
 
@@ -125,7 +115,7 @@ impl Consumer {
     #[inline(always)]
     fn was_taken(&mut self, taken: bool) -> bool {
         if !taken {
-            self.walk = Walk::default();
+            self.walk.leave();
         }
         // Reported with this event, or with the next one that [`Self::look`] finds.
         self.lost = 0;

@@ -6,7 +6,7 @@
 //! - `gate`, `exchange`: writers that exchange them, and the lock of the shape, which keeps them from it.
 //! - `quiescent`: rings without a writer; `size`: how large they are, and how that changes.
 //! - `side`: the reader's lock; `read`, `splice`, `mapping`: sub-buffers for programs.
-//! - `page_copy`, `consumer`, `stream`, `merge`: events for readers that print them.
+//! - `page_copy`, `copy_walk`, `consumer`, `stream`, `merge`: events for readers that print them.
 //! - `progress`, `recorded`: which events a reader that consumes nothing has seen.
 //! - `watermark`: waiting until a ring is filled to a given share.
 //! - `selftest`: broken invariants.
@@ -16,6 +16,7 @@
 
 pub(crate) mod banks;
 pub(crate) mod consumer;
+pub(crate) mod copy_walk;
 mod exchange;
 mod gate;
 pub(crate) mod mapping;
@@ -40,13 +41,13 @@ pub(crate) use self::{
         Buf,
         RingPlace, //
     },
-    page_copy::PageCopy,
     size::EXPANDED_KB, //
 };
 
 use self::{
     banks::Pair,
     gate::ExchangeGate,
+    page_copy::PageCopy,
     progress::{
         CpuCounts, //
         RingCount,

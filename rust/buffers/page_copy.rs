@@ -17,35 +17,35 @@ use kernel::prelude::*;
 
 /// A copy of the committed part of a sub-buffer.
 #[derive(Default)]
-pub(crate) struct PageCopy {
+pub(super) struct PageCopy {
     /// The events, without the sub-buffer's header: the first `len` bytes.
-    pub(crate) bytes: KVVec<u8>,
+    pub(super) bytes: KVVec<u8>,
     /// Bank of the ring that the sub-buffer is in.
-    pub(crate) bank: Bank,
+    pub(super) bank: Bank,
     /// Sequence number of the sub-buffer in its ring.
-    pub(crate) seq: u64,
+    pub(super) seq: u64,
     /// Number of committed bytes.
-    pub(crate) len: usize,
+    pub(super) len: usize,
     /// Offset of the first event that has not been consumed.
-    pub(crate) rd: usize,
+    pub(super) rd: usize,
     /// Time of the first event of the sub-buffer.
-    pub(crate) ts: u64,
+    pub(super) ts: u64,
     /// Time at `rd`: that of the last event before it.
-    pub(crate) rd_ts: u64,
+    pub(super) rd_ts: u64,
     /// Number of events lost before `rd`. Not set by `view`: see `number`.
-    pub(crate) lost: u64,
+    pub(super) lost: u64,
     /// Number of the event at `rd`, among all that were ever recorded in the ring. Not set by
     /// `peek_next`.
-    pub(crate) number: u64,
+    pub(super) number: u64,
     /// Events with smaller numbers were removed when the ring was emptied. Not set by `peek_next`.
-    pub(crate) forgotten: u64,
+    pub(super) forgotten: u64,
     /// Number of events from `rd` on.
-    pub(crate) events: u64,
+    pub(super) events: u64,
 }
 
 impl PageCopy {
     /// Returns the events; empty if the copy has not been filled.
-    pub(crate) fn data(&self) -> &[u8] {
+    pub(super) fn data(&self) -> &[u8] {
         self.filled().unwrap_or_default()
     }
 

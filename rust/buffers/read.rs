@@ -22,7 +22,7 @@ impl Buffers {
     /// # Errors
     ///
     /// `ENOMEM`; `ENODEV` without such a CPU.
-    pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
+    pub(super) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
         self.read_of(Buf::Live, cpu, |bank, mut reader| {
             copy.unread(bank, &mut reader)
         })
@@ -34,7 +34,7 @@ impl Buffers {
     /// # Errors
     ///
     /// `ENOMEM`; `ENODEV` without such a CPU.
-    pub(crate) fn view(
+    pub(super) fn view(
         &self,
         bank: Bank,
         cpu: u32,

@@ -310,7 +310,7 @@ impl Buffers {
     /// events, the last of them at `rd_ts`. Returns `false` if another reader has read further, or
     /// if a snapshot has taken the sub-buffer away.
     #[inline(always)]
-    pub(crate) fn consume(
+    pub(super) fn consume(
         &self,
         cpu: u32,
         copy: &PageCopy,
@@ -327,7 +327,7 @@ impl Buffers {
     }
 
     /// As [`Self::consume`], two events one after the other, or neither: the offset after each, and its time.
-    pub(crate) fn consume_both(&self, cpu: u32, copy: &PageCopy, both: [(usize, u64); 2]) -> bool {
+    pub(super) fn consume_both(&self, cpu: u32, copy: &PageCopy, both: [(usize, u64); 2]) -> bool {
         let [(first, first_ts), (second, second_ts)] = both;
         let (Ok(first), Ok(second)) = (u32::try_from(first), u32::try_from(second)) else {
             return false;

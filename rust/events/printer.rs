@@ -17,7 +17,8 @@ use crate::{
             Owned,
             Release, //
         },
-        text_buffer::TextBuffer, //
+        text_buffer::TextBuffer,
+        whole_record::WholeRecord, //
     },
     text::{
         options::{
@@ -96,29 +97,25 @@ impl Printer {
 
     /// Returns the text of a record, without the name of the event and without a line end.
     ///
-    /// `None` when the record is too short for its event, or when the module that knows how to
-    /// print it is gone. May sleep.
-    ///
-    /// # Safety
-    ///
-    /// `record` is a whole record that the probe of `event` wrote: the offsets of strings and
-    /// arrays in it lie within it.
-    pub(crate) unsafe fn text(
+    /// `None` when the record is of another event or too short for this one, or when the module that
+    /// knows how to print it is gone. May sleep.
+    pub(crate) fn text(
         &mut self,
         event: &Event,
-        record: &[u8],
+        record: WholeRecord<'_>,
         manner: PrintManner,
     ) -> Option<&[u8]> {
-        if record.len() < event.size() {
+        if record.len() < event.size() || !record.starts_with(&event.id().to_ne_bytes()) {
             return None;
         }
         let held = event.hold();
         let Some(desc) = held.desc() else {
             drop(held);
-            return event.source().print(event, record, manner, self);
+            return event.source().print(event, record.bytes(), manner, self);
         };
         let record = record.as_ptr().cast();
-        // SAFETY: The record has all its fixed fields, as was just tested; the caller promises that it is whole.
+        // SAFETY: It is the whole record (`WholeRecord`) of this event, as its type says, and has all its fixed fields,
+        // as was just tested: offsets of strings and arrays in it lie within it.
         let text = unsafe { c::rt_printer_format(self.buffers.alone(), desc, record, manner.0) };
         Some(text.bytes())
     }

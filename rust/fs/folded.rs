@@ -71,7 +71,7 @@ pub(super) fn for_each_record(at: &At<'_>, add: &mut dyn FnMut(u32, &[u8]) -> Re
         }
         let is_shown = stamp.is_some_and(|stamp| maximum.is_none_or(|maximum| maximum.has(stamp)));
         if let Some(record) = cpu.record().filter(|_| is_shown) {
-            add(cpu.cpu, record)?;
+            add(cpu.cpu, &record)?;
         }
         cpu.pass();
         if cpu.stamp().is_none() {

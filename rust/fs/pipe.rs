@@ -41,7 +41,13 @@ use crate::{
         Instance,
         PipeToken, //
     },
-    kapi::wait::Poller,
+    kapi::{
+        wait::Poller,
+        whole_record::{
+            RecordCopy,
+            WholeRecord, //
+        }, //
+    },
     output::{
         Delay,
         Maker,
@@ -127,7 +133,7 @@ impl Pipe {
             };
             let text = self.lines.text();
             let before = text.bytes().len();
-            let waits = |event: &NextEvent<'_>| self.maker.waits_for_next(style, event.record);
+            let waits = |event: &NextEvent<'_>| self.maker.waits_for_next(style, &event.record);
             let waits = style.is_graph() && cpu.next().is_some_and(|event| waits(&event));
             let after = match waits {
                 true => cpu.after_next(),
@@ -213,28 +219,30 @@ fn write_last(
         return Ok(());
     };
     let (stamp, lost) = (event.stamp, event.lost);
-    let mut entry = KVec::new();
-    entry.extend_from_slice(event.record, GFP_KERNEL)?;
+    let mut entry = RecordCopy::new();
+    entry.keep(event.record)?;
     if !consumer.take(inst.buffers()) {
         return Ok(());
     }
     if consumer.stamp().is_none() {
         consumer.look(inst.buffers())?;
     }
+    let Some(record) = entry.record() else {
+        return Ok(());
+    };
     let exit = consumer.next();
-    let exit = exit.filter(|exit| exit.lost == 0 && graph::is_leaf(&entry, exit.record));
+    let exit = exit.filter(|exit| exit.lost == 0 && graph::is_leaf(&record, &exit.record));
     maker
         .write_lost(consumer.cpu(), lost, text)
         .map_err(no_memory)?;
     let seen = Seen {
         cpu: consumer.cpu(),
         stamp,
-        record: &entry,
+        record,
         delay: None,
-        exit: exit.as_ref().map(|exit| exit.record),
+        exit: exit.as_ref().map(|exit| exit.record.bytes()),
     };
-    // SAFETY: The copy of a record that the consumer found in the copy of a sub-buffer.
-    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+    maker.write_event(style, &seen, text).map_err(no_memory)?;
     if exit.is_some() {
         consumer.take(inst.buffers());
     }
@@ -245,7 +253,7 @@ fn write_last(
 /// call.
 fn write_next(
     consumer: &Consumer,
-    after: Option<&[u8]>,
+    after: Option<WholeRecord<'_>>,
     maker: &mut Maker,
     style: Style,
     latency: Option<u64>,
@@ -254,7 +262,9 @@ fn write_next(
     let Some(event) = consumer.next() else {
         return Ok(Made::Next);
     };
-    let exit = after.filter(|exit| graph::is_leaf(event.record, exit));
+    let exit = after
+        .map(WholeRecord::bytes)
+        .filter(|exit| graph::is_leaf(&event.record, exit));
     let cpu = consumer.cpu();
     maker.write_lost(cpu, event.lost, text).map_err(no_memory)?;
     let seen = Seen {
@@ -267,8 +277,7 @@ fn write_next(
         }),
         exit,
     };
-    // SAFETY: The consumer found the record in the copy of a sub-buffer, between whole events.
-    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+    maker.write_event(style, &seen, text).map_err(no_memory)?;
     Ok(match exit {
         Some(_) => Made::Both,
         None => Made::Next,

@@ -37,7 +37,13 @@ use crate::{
         stream::Tour,
         Buf, //
     },
-    kapi::wait::Poller,
+    kapi::{
+        wait::Poller,
+        whole_record::{
+            RecordCopy,
+            WholeRecord, //
+        }, //
+    },
     output::{
         Maker,
         Seen,
@@ -146,11 +152,14 @@ impl Share {
         self.maker
             .write_lost(cpu.cpu, missed, text)
             .map_err(no_memory)?;
-        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.record()) {
-            if self.maker.waits_for_next(style, record) {
-                let mut entry = KVec::new();
-                entry.extend_from_slice(record, GFP_KERNEL)?;
-                return self.pass_call(at, place, (stamp, &entry), style);
+        if let (Some(stamp), Some(record)) = (cpu.found(), cpu.record()) {
+            if self.maker.waits_for_next(style, &record) {
+                let mut entry = RecordCopy::new();
+                entry.keep(record)?;
+                return match entry.record() {
+                    Some(entry) => self.pass_call(at, place, (stamp, entry), style),
+                    None => Ok(false),
+                };
             }
             let seen = Seen {
                 cpu: cpu.cpu,
@@ -159,8 +168,9 @@ impl Share {
                 delay: None,
                 exit: None,
             };
-            // SAFETY: The walk found the record in the copy of a sub-buffer, between whole events.
-            unsafe { self.maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+            self.maker
+                .write_event(style, &seen, text)
+                .map_err(no_memory)?;
         }
         cpu.pass();
         Ok(cpu.stamp().is_none())
@@ -172,24 +182,25 @@ impl Share {
         &mut self,
         at: &At<'_>,
         place: usize,
-        (stamp, record): (u64, &[u8]),
+        (stamp, record): (u64, WholeRecord<'_>),
         style: Style,
     ) -> Result<bool> {
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(false);
         };
         cpu.pass();
-        let leaf = cpu.exits(at.inst, record)?;
+        let leaf = cpu.exits(at.inst, &record)?;
         let seen = Seen {
             cpu: cpu.cpu,
             stamp,
             record,
             delay: None,
-            exit: cpu.record().filter(|_| leaf),
+            exit: cpu.record().map(WholeRecord::bytes).filter(|_| leaf),
         };
         let text = self.lines.text();
-        // SAFETY: The copy of a record that the walk found in the copy of a sub-buffer.
-        unsafe { self.maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+        self.maker
+            .write_event(style, &seen, text)
+            .map_err(no_memory)?;
         if leaf {
             cpu.pass();
         }

@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     buffers::{
+        copy_walk::CopyWalk,
         merge::{
             self,
             Heads,
@@ -37,13 +38,11 @@ use crate::{
             Entered,
             Page,
             Tour,
-            View,
-            Walk, //
+            View, //
         },
         Bank,
         Buf,
-        CpuSel,
-        PageCopy, //
+        CpuSel, //
     },
     instance::{
         Instance,
@@ -53,7 +52,11 @@ use crate::{
         cpus,
         machine,
         pipe::is_spliced,
-        task::COMM, //
+        task::COMM,
+        whole_record::{
+            RecordCopy,
+            WholeRecord, //
+        }, //
     },
     latency::maximum::Maximum,
     output::{
@@ -221,7 +224,7 @@ struct Reading {
     /// Lines have delays.
     latency: bool,
     /// A record that is printed when the next one is known.
-    kept: KVVec<u8>,
+    kept: RecordCopy,
     phase: Phase,
 }
 
@@ -260,7 +263,7 @@ impl Reading {
             printed: 0,
             annotate: shown.overran,
             latency: shown.latency,
-            kept: KVVec::new(),
+            kept: RecordCopy::new(),
             phase: Phase::New,
         })
     }
@@ -418,15 +421,13 @@ impl Reading {
         }
         let number = cpu.cpu;
         let stamp = cpu.walk.stamp();
-        if let (Some(stamp), Some(record)) = (stamp, cpu.walk.record(cpu.page.data())) {
-            if style.waits_for_next(record) {
-                self.kept.clear();
-                self.kept.extend_from_slice(record, GFP_KERNEL)?;
+        if let (Some(stamp), Some(record)) = (stamp, cpu.walk.record()) {
+            if style.waits_for_next(&record) {
+                self.kept.keep(record)?;
                 return self.print_call(inst, place, stamp, style);
             }
             if self.latency {
-                self.kept.clear();
-                self.kept.extend_from_slice(record, GFP_KERNEL)?;
+                self.kept.keep(record)?;
             } else {
                 let seen = Seen {
                     cpu: number,
@@ -435,13 +436,12 @@ impl Reading {
                     delay: None,
                     exit: None,
                 };
-                // SAFETY: The walk found the record in the copy of a sub-buffer, between whole
-                // events.
-                unsafe { self.lines.write_event(style, &seen, text) }.map_err(no_memory)?;
+                self.lines
+                    .write_event(style, &seen, text)
+                    .map_err(no_memory)?;
             }
         }
-        cpu.walk.pass(cpu.page.data());
-        cpu.tour.pass();
+        cpu.pass();
         if cpu.stamp().is_none() {
             self.settled.unsettle();
         }
@@ -461,21 +461,22 @@ impl Reading {
         stamp: u64,
         style: Style,
     ) -> Result {
-        let Some(cpu) = self.cpus.get_mut(place) else {
+        let (Some(cpu), Some(record)) = (self.cpus.get_mut(place), self.kept.record()) else {
             return Ok(());
         };
         cpu.pass();
         let looks = cpu.stamp().is_none();
-        let leaf = cpu.exits(inst, &self.kept)?;
+        let leaf = cpu.exits(inst, &record)?;
         let seen = Seen {
             cpu: cpu.cpu,
             stamp,
-            record: &self.kept,
+            record,
             delay: None,
-            exit: cpu.record().filter(|_| leaf),
+            exit: cpu.record().map(WholeRecord::bytes).filter(|_| leaf),
         };
-        // SAFETY: The copy of a record that a walk found in the copy of a sub-buffer.
-        unsafe { self.lines.write_event(style, &seen, &mut self.text) }.map_err(no_memory)?;
+        self.lines
+            .write_event(style, &seen, &mut self.text)
+            .map_err(no_memory)?;
         if leaf {
             cpu.pass();
         }
@@ -496,18 +497,22 @@ impl Reading {
             .and_then(|place| tours.stamp(place))
             .filter(|next| self.maximum.is_none_or(|maximum| maximum.has(*next)))
             .unwrap_or(stamp);
+        let Some(record) = self.kept.record() else {
+            return Ok(());
+        };
         let seen = Seen {
             cpu,
             stamp,
-            record: &self.kept,
+            record,
             delay: Some(Delay {
                 number: self.printed,
                 next,
             }),
             exit: None,
         };
-        // SAFETY: The copy of a record that a walk found in the copy of a sub-buffer.
-        unsafe { self.lines.write_event(style, &seen, &mut self.text) }.map_err(no_memory)
+        self.lines
+            .write_event(style, &seen, &mut self.text)
+            .map_err(no_memory)
     }
 }
 
@@ -516,8 +521,7 @@ pub(super) struct CpuTour {
     pub(super) cpu: u32,
     /// Where that is.
     pub(super) bank: Bank,
-    pub(super) page: PageCopy,
-    pub(super) walk: Walk,
+    walk: CopyWalk,
     pub(super) tour: Tour,
     /// Events that were missed before the next one.
     pub(super) missed: u64,
@@ -530,8 +534,7 @@ impl CpuTour {
         Self {
             cpu,
             bank,
-            page: PageCopy::default(),
-            walk: Walk::default(),
+            walk: CopyWalk::default(),
             tour,
             missed: 0,
             begun: false,
@@ -541,8 +544,13 @@ impl CpuTour {
     /// Leaves the sub-buffer where it is for another way.
     pub(super) fn set_out(&mut self, bank: Bank, tour: Tour) {
         self.bank = bank;
-        self.walk = Walk::default();
+        self.walk.leave();
         self.tour = tour;
+    }
+
+    /// Returns the stamp of the event at which the copy's walk stands, which may be one after the bound.
+    pub(super) fn found(&self) -> Option<u64> {
+        self.walk.stamp()
     }
 
     pub(super) fn stamp(&self) -> Option<u64> {
@@ -550,13 +558,13 @@ impl CpuTour {
     }
 
     /// Returns the record of the next event in the copy.
-    pub(super) fn record(&self) -> Option<&[u8]> {
-        self.walk.record(self.page.data())
+    pub(super) fn record(&self) -> Option<WholeRecord<'_>> {
+        self.walk.record()
     }
 
     /// Passes the next event in the copy.
     pub(super) fn pass(&mut self) {
-        self.walk.pass(self.page.data());
+        self.walk.pass();
         self.tour.pass();
     }
 
@@ -567,7 +575,7 @@ impl CpuTour {
             return Ok(false);
         }
         let next = self.record().filter(|_| self.missed == 0);
-        Ok(next.is_some_and(|next| graph::is_leaf(entry, next)))
+        Ok(next.is_some_and(|next| graph::is_leaf(entry, &next)))
     }
 
     /// Copies the next sub-buffer that has an event, beginning with the present one.
@@ -590,23 +598,13 @@ impl View for Copies<'_> {
 
     fn view(&mut self, after: Option<u64>) -> Result<Option<Page>> {
         let cpu = &mut *self.cpu;
-        let viewed = self
-            .inst
-            .buffers()
-            .view(cpu.bank, cpu.cpu, after, &mut cpu.page)?;
-        Ok(viewed.then_some(Page {
-            seq: cpu.page.seq,
-            event: cpu.page.number,
-            forgotten: cpu.page.forgotten,
-        }))
+        cpu.walk.view(self.inst.buffers(), cpu.bank, cpu.cpu, after)
     }
 
     fn enter(&mut self, entered: Entered) -> bool {
         let cpu = &mut *self.cpu;
         cpu.missed = cpu.missed.saturating_add(entered.missed);
-        cpu.walk = Walk::new(cpu.page.data(), cpu.page.rd, cpu.page.rd_ts);
-        cpu.walk.skip(cpu.page.data(), entered.seen);
-        cpu.walk.stamp().is_some()
+        cpu.walk.enter(entered.seen)
     }
 }
 

@@ -9,11 +9,14 @@ use super::{
 use crate::{
     actions::dummy as action,
     buffers::{
+        consumer::{
+            Consumer,
+            NextEvent, //
+        },
         selftest,
         Bank,
         Buf,
-        CpuSel,
-        PageCopy, //
+        CpuSel, //
     },
     events::{
         self,
@@ -26,7 +29,6 @@ use crate::{
         percpu::CpuPin, //
     },
     ring::{
-        cursor::Cursor,
         spoil::SpoiledWord,
         violation::Violation, //
     },
@@ -54,19 +56,13 @@ pub(super) fn consume(
 ) -> Result {
     let mut printer = Printer::new()?;
     for cpu in CpuSel::All.iter() {
-        let mut copy = PageCopy::default();
-        while inst.buffers().peek_next(cpu, &mut copy)? {
-            let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
-            for record in Cursor::at(data, copy.rd, copy.rd_ts) {
-                let record = record.map_err(|_| EINVAL)?;
-                assert!(record.payload.starts_with(&event.id().to_le_bytes()));
+        let mut consumer = Consumer::new(cpu);
+        while consumer.look(inst.buffers())? {
+            while let Some(NextEvent { record, .. }) = consumer.next() {
+                assert!(record.starts_with(&event.id().to_le_bytes()));
                 let manner = PrintManner::of(inst.options());
-                // SAFETY: A writer of the event wrote the whole record.
-                let text = unsafe { printer.text(event, record.payload, manner) };
-                each(record.payload, text.ok_or(EINVAL)?)?;
-                let _ = inst
-                    .buffers()
-                    .consume(cpu, &copy, record.next, record.time, 1);
+                each(&record, printer.text(event, record, manner).ok_or(EINVAL)?)?;
+                assert!(consumer.take(inst.buffers()));
             }
         }
     }
@@ -157,19 +153,12 @@ mod tests {
         assert_eq!(inst.marker(b"hello", 0x1234)?, 5);
         let mut found = 0;
         for cpu in CpuSel::All.iter() {
-            let mut copy = PageCopy::default();
-            while inst.buffers().peek_next(cpu, &mut copy)? {
-                let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
-                for event in Cursor::at(data, copy.rd, copy.rd_ts) {
-                    let event = event.map_err(|_| EINVAL)?;
-                    assert!(event
-                        .payload
-                        .get(16..)
-                        .ok_or(EINVAL)?
-                        .starts_with(b"hello\n\0"));
-                    assert!(inst
-                        .buffers()
-                        .consume(cpu, &copy, event.next, event.time, 1));
+            let mut consumer = Consumer::new(cpu);
+            while consumer.look(inst.buffers())? {
+                while let Some(event) = consumer.next() {
+                    let text = event.record.get(16..).ok_or(EINVAL)?;
+                    assert!(text.starts_with(b"hello\n\0"));
+                    assert!(consumer.take(inst.buffers()));
                     found += 1;
                 }
             }

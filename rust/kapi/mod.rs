@@ -69,5 +69,6 @@ mod wait_queue;
 pub(crate) mod waker;
 pub(crate) mod walk;
 pub(crate) mod watchpoint;
+pub(crate) mod whole_record;
 pub(crate) mod words;
 pub(crate) mod worker;

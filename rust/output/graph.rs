@@ -97,12 +97,14 @@ fn cpu_width() -> usize {
     width
 }
 
-fn origin(common: &Common, seen: &Seen<'_>, cpu_width: usize, options: OptionSet) -> CallOrigin {
+/// Returns who made a call, of which the CPU and the time are `at`.
+fn origin(common: &Common, at: (u32, u64), cpu_width: usize, options: OptionSet) -> CallOrigin {
+    let (cpu, stamp) = at;
     CallOrigin {
-        cpu: seen.cpu,
+        cpu,
         cpu_width,
         pid: common.pid,
-        stamp: seen.stamp,
+        stamp,
         since: None,
         columns: match options.has(Opt::LatencyFormat) {
             true => common.columns(),
@@ -115,12 +117,8 @@ fn origin(common: &Common, seen: &Seen<'_>, cpu_width: usize, options: OptionSet
 impl LinePrinter {
     /// Writes an event as a line among calls. Returns `false` and writes nothing for one that has an
     /// ordinary line there, too.
-    ///
-    /// # Safety
-    ///
-    /// As for [`LinePrinter::write_event`].
     #[inline(never)]
-    pub(super) unsafe fn write_in_graph(
+    pub(super) fn write_in_graph(
         &mut self,
         lines: CallLines,
         style: Style,
@@ -134,25 +132,26 @@ impl LinePrinter {
         }
         let (state, cpu_width) = self.graph.of(seen.cpu)?;
         let since = || seen.stamp.wrapping_sub(style.begin);
+        let at = (seen.cpu, seen.stamp);
         let line = GraphLine {
             state,
             origin: CallOrigin {
                 since: lines.have_since().then(since),
-                ..origin(common, seen, cpu_width, lines.options(style.options))
+                ..origin(common, at, cpu_width, lines.options(style.options))
             },
             tasks: &Saved,
             out: &mut *out,
         };
         match kind {
             Some(RecordKind::GraphEntry | RecordKind::GraphRetaddrEntry) => {
-                if let Some(entry) = CallEntry::of(seen.record) {
+                if let Some(entry) = CallEntry::of(&seen.record) {
                     let exit = seen.exit.and_then(CallExit::of);
                     let (symbols, arguments) = (self.printer.symbols(), &mut self.arguments);
                     line.write_entry(&entry, exit.as_ref(), symbols, arguments)?;
                 }
             }
             Some(RecordKind::GraphExit) => {
-                if let Some(exit) = CallExit::of(seen.record) {
+                if let Some(exit) = CallExit::of(&seen.record) {
                     line.write_exit(&exit, self.printer.symbols())?;
                 }
             }
@@ -160,7 +159,7 @@ impl LinePrinter {
                 line.begin_comment()?;
                 match kind {
                     Some(RecordKind::Marker) => {
-                        out.write_bytes(builtin::marker_text(seen.record))?
+                        out.write_bytes(builtin::marker_text(&seen.record))?
                     }
                     _ => {
                         let style = Style {
@@ -168,9 +167,7 @@ impl LinePrinter {
                             ..style
                         };
                         let id = common.event_type;
-                        // SAFETY: The caller promises a whole record of a writer; `common_type` is its
-                        // type.
-                        unsafe { self.write_text(style, id, seen.record, out) }?;
+                        self.write_text(style, id, seen.record, out)?;
                     }
                 }
                 if out.bytes().ends_with(b"\n") {
@@ -187,19 +184,12 @@ impl LinePrinter {
         let Some(common) = Common::of(record) else {
             return Ok(());
         };
-        let seen = Seen {
-            cpu: 0,
-            stamp: 0,
-            record,
-            delay: None,
-            exit: None,
-        };
         // Without the columns, whose numbers the context has.
         let options = OptionSet::DEFAULT.with(Opt::GraphCpu, false);
         let mut unseen = CpuState::NEW;
         let line = GraphLine {
             state: &mut unseen,
-            origin: origin(&common, &seen, 0, options),
+            origin: origin(&common, (0, 0), 0, options),
             tasks: &Saved,
             out,
         };

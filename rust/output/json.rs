@@ -83,7 +83,7 @@ impl Json {
         out: &mut Text,
     ) -> fmt::Result {
         // No writer of this module records anything shorter.
-        let Some(common) = Common::of(seen.record) else {
+        let Some(common) = Common::of(&seen.record) else {
             return Ok(());
         };
         let mut comm = [0; names::COMM];
@@ -99,7 +99,7 @@ impl Json {
         }
         out.write_str(",\"flags\":")?;
         json::write_string(&common.columns(), out)?;
-        self.write_own(common.event_type, seen.record, out)?;
+        self.write_own(common.event_type, &seen.record, out)?;
         out.write_str("}\n")
     }
 

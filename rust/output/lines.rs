@@ -25,6 +25,7 @@ use crate::{
         RecordReader,
         Symbols, //
     },
+    kapi::whole_record::WholeRecord,
     tasks::names,
     text::{
         builtin,
@@ -90,18 +91,14 @@ impl LinePrinter {
     }
 
     /// Writes an event as a line or lines.
-    ///
-    /// # Safety
-    ///
-    /// The record is a whole copy of one that a writer of this module committed to a ring.
-    pub(crate) unsafe fn write_event(
+    pub(crate) fn write_event(
         &mut self,
         style: Style,
         seen: &Seen<'_>,
         out: &mut Text,
     ) -> fmt::Result {
         // No writer of this module records anything shorter.
-        let Some(common) = Common::of(seen.record) else {
+        let Some(common) = Common::of(&seen.record) else {
             return Ok(());
         };
 
@@ -110,61 +107,50 @@ impl LinePrinter {
             is_ns: style.clock.in_ns(),
         };
         if let Some(lines) = style.calls {
-            // SAFETY: The caller promises a whole record of a writer.
-            if unsafe { self.write_in_graph(lines, style, &common, seen, out) }? {
+            if self.write_in_graph(lines, style, &common, seen, out)? {
                 return Ok(());
             }
         }
         let (options, form) = (style.options, style.form);
         let bare = options.has(Opt::TracePrintk) && options.has(Opt::PrintkMsgOnly);
         if bare && common.event_type == format::PRINT.id {
-            return out.write_bytes(builtin::marker_text(seen.record));
+            return out.write_bytes(builtin::marker_text(&seen.record));
         }
         if options.has(Opt::ContextInfo) {
             write_context(style, form, &common, seen, out)?;
         }
         match form {
-            Form::Text => {
-                // SAFETY: The caller promises a whole record of a writer; `common_type` is its
-                // type.
-                unsafe { self.write_text(style, common.event_type, seen.record, out) }
-            }
+            Form::Text => self.write_text(style, common.event_type, seen.record, out),
             _ => {
-                write_plain(form, common.event_type, seen.record, out)?;
+                write_plain(form, common.event_type, &seen.record, out)?;
                 form.write_end(out)
             }
         }
     }
 
-    /// Writes what follows the context: the text of the event.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::write_event`]; `id` is the type of the record.
-    pub(super) unsafe fn write_text(
+    /// Writes what follows the context: the text of the event; `id` is the type of the record.
+    pub(super) fn write_text(
         &mut self,
         style: Style,
         id: u16,
-        record: &[u8],
+        record: WholeRecord<'_>,
         out: &mut Text,
     ) -> fmt::Result {
         let options = style.options;
         if id < events::FIRST_ID {
-            return self.write_internal(options, id, record, out);
+            return self.write_internal(options, id, &record, out);
         }
         let Some(event) = events::by_id(id) else {
             return form::write_unknown(Form::Text, id, out);
         };
         if options.has(Opt::Fields) || event.is_printed_by_fields() {
-            return write_fields(event, record, self.printer.symbols(), out);
+            return write_fields(event, &record, self.printer.symbols(), out);
         }
         if event.is_named_in_text() {
             out.write_bytes(event.name().as_bytes())?;
             out.write_bytes(b": ")?;
         }
-        // SAFETY: The caller promises a whole record of a writer, and the record's type says that
-        // the probe of `event` wrote it.
-        if let Some(text) = unsafe { self.printer.text(event, record, style.manner) } {
+        if let Some(text) = self.printer.text(event, record, style.manner) {
             out.write_bytes(text)?;
         }
         out.write_bytes(b"\n")

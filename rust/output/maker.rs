@@ -53,19 +53,14 @@ impl Maker {
     }
 
     /// Writes an event.
-    ///
-    /// # Safety
-    ///
-    /// The record is a whole copy of one that a writer of this module committed to a ring.
-    pub(crate) unsafe fn write_event(
+    pub(crate) fn write_event(
         &mut self,
         style: Style,
         seen: &Seen<'_>,
         out: &mut Text,
     ) -> fmt::Result {
         match self {
-            // SAFETY: The caller promises a whole copy of a record that a writer committed.
-            Maker::Lines(lines) => unsafe { lines.write_event(style, seen, out) },
+            Maker::Lines(lines) => lines.write_event(style, seen, out),
             Maker::Json(json) => json.write_event(style, seen, out),
         }
     }

@@ -4,6 +4,7 @@
 
 use crate::{
     events::PrintManner,
+    kapi::whole_record::WholeRecord,
     text::{
         clock::ClockId,
         form::Form,
@@ -80,8 +81,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) cpu: u32,
     /// Its time.
     pub(crate) stamp: u64,
-    /// The bytes of its record.
-    pub(crate) record: &'a [u8],
+    /// Its record.
+    pub(crate) record: WholeRecord<'a>,
     /// Its place among other events; only for lines of `latency-format`.
     pub(crate) delay: Option<Delay>,
     /// The record after it on the same CPU, if both are one line.
