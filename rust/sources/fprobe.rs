@@ -12,10 +12,6 @@ use super::{
     hit_probe::{
         HitProbe,
         ProbeHook, //
-    },
-    registers::{
-        BegunCall,
-        HitCall, //
     }, //
 };
 use crate::{
@@ -32,7 +28,10 @@ use crate::{
         percpu::PinRef, //
     }, //
 };
-use core::ptr;
+use core::{
+    ptr,
+    slice, //
+};
 use kernel::prelude::*;
 
 const _: () = assert!(crate::fetch::step::MOST_KEPT == fprobe::MOST_WORDS);
@@ -154,7 +153,8 @@ impl ProbeHook for FprobeHook {
 ///
 /// - `probe` is the one that the probe was registered with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
-/// - For a return `kept` has as many words as the probe was registered with, else it is null.
+/// - For a return `kept` has as many words as the probe was registered with, which do not change meanwhile; else it
+///   is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_hit(
     probe: &Fprobe,
@@ -165,8 +165,12 @@ unsafe extern "C" fn rtrace_function_hit(
     pin: PinRef<'_>,
 ) {
     let place = (function as u64, Some(returned_to as u64));
-    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
-    unsafe { HitCall::new(probe, kept) }.record(words, pin.pin(), place);
+    let kept: &[u64] = match kept.is_null() {
+        true => &[],
+        // SAFETY: The caller promises as many words as the probe keeps, which do not change meanwhile.
+        false => unsafe { slice::from_raw_parts(kept, probe.kept().len()) },
+    };
+    probe.recorder().hit_call((words, kept), pin.pin(), place);
 }
 
 /// Keeps parameters of a call until it returns. Any context.
@@ -175,11 +179,12 @@ unsafe extern "C" fn rtrace_function_hit(
 ///
 /// - `probe` is the one that the probe was registered with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile.
-/// - There is room for as many words at `kept` as the probe was registered with.
+/// - There is room for as many words at `kept` as the probe was registered with, which nothing else uses meanwhile.
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_begin(probe: &Fprobe, words: &[u64; WORDS], kept: *mut u64) {
-    // SAFETY: The caller promises room for as many words.
-    unsafe { BegunCall::new(probe, kept) }.keep(words);
+    // SAFETY: The caller promises room for as many words as the probe keeps, which nothing else uses.
+    let kept = unsafe { slice::from_raw_parts_mut(kept, probe.kept().len()) };
+    probe.keep_call(words, kept);
 }
 
 /// As [`rtrace_function_begin`], of a definition on several functions, each of which has the parameters at places of its
@@ -197,6 +202,7 @@ unsafe extern "C" fn rtrace_function_begin_at(
 ) {
     let functions = probe.recorder().layout().functions.as_ref();
     let places = functions.map_or_else(Default::default, |all| all.places(function as u64));
-    // SAFETY: The caller promises room for as many words.
-    unsafe { BegunCall::new(probe, kept) }.keep_placed(words, places);
+    // SAFETY: The caller promises room for as many words as the probe keeps, which nothing else uses.
+    let kept = unsafe { slice::from_raw_parts_mut(kept, probe.kept().len()) };
+    probe.keep_placed(words, kept, places);
 }

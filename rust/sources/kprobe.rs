@@ -13,10 +13,6 @@ use super::{
     hit_probe::{
         HitProbe,
         ProbeHook, //
-    },
-    registers::{
-        BegunCall,
-        HitCall, //
     }, //
 };
 use crate::{
@@ -207,18 +203,21 @@ impl ProbeHook for KprobeHook {
 ///
 /// - `probe` is the one that the probe was enabled with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
-/// - For a return `kept` has what [`rtrace_kprobe_begin`] has written, or is null.
+/// - `kept` is null, or has what [`rtrace_kprobe_begin`] has written, which does not change meanwhile.
 #[no_mangle]
 unsafe extern "C" fn rtrace_kprobe_hit(
     probe: &Kprobe,
     words: &[u64; WORDS],
     returned_to: usize,
-    kept: *const u64,
+    kept: Option<&[u64; MOST_WORDS]>,
     pin: PinRef<'_>,
 ) {
     let place = (probe.address(), Some(returned_to as u64));
-    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
-    unsafe { HitCall::new(probe, kept) }.record(words, pin.pin(), place);
+    let kept: &[u64] = match kept {
+        Some(kept) => kept,
+        None => &[],
+    };
+    probe.recorder().hit_call((words, kept), pin.pin(), place);
 }
 
 /// Keeps parameters of a call until it returns. Any context.
@@ -227,10 +226,13 @@ unsafe extern "C" fn rtrace_kprobe_hit(
 ///
 /// - `probe` is the one that the probe was enabled with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile.
-/// - There is room for [`MOST_WORDS`] words at `kept`.
+/// - There is room for [`MOST_WORDS`] words at `kept`, which nothing else uses meanwhile.
 #[no_mangle]
-unsafe extern "C" fn rtrace_kprobe_begin(probe: &Kprobe, words: &[u64; WORDS], kept: *mut u64) {
+unsafe extern "C" fn rtrace_kprobe_begin(
+    probe: &Kprobe,
+    words: &[u64; WORDS],
+    kept: &mut [u64; MOST_WORDS],
+) {
     const { assert!(MOST_KEPT <= MOST_WORDS) };
-    // SAFETY: The caller promises room for as many words as can be kept.
-    unsafe { BegunCall::new(probe, kept) }.keep(words);
+    probe.keep_call(words, kept);
 }

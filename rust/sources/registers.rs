@@ -9,8 +9,7 @@ use super::{
     hit_probe::{
         HitProbe,
         ProbeHook, //
-    },
-    hit_recorder::HitPlace, //
+    }, //
 };
 use crate::{
     fetch::{
@@ -27,12 +26,10 @@ use crate::{
     },
     kapi::{
         clock,
-        percpu::CpuPin,
         strings, //
     },
     text::clock::ClockId, //
 };
-use core::slice;
 
 /// The registers of a call, as far as they are valid, what was kept of it, and the memory of this machine.
 pub(super) struct CallRegisters<'a> {
@@ -66,104 +63,41 @@ impl<'a> ProbedMachine for CallRegisters<'a> {
     }
 }
 
-/// The probe of a hit, and what was kept of the call.
-///
-/// # Invariants
-///
-/// `kept` is null, or has a word for each of [`HitProbe::kept`], which do not change during `'c`.
-pub(super) struct HitCall<'c, H> {
-    probe: &'c HitProbe<H>,
-    kept: *const u64,
-}
-
-impl<'c, H: ProbeHook + 'static> HitCall<'c, H> {
-    /// Returns that of a hit, as C calls it: a structure of both would cost C a frame.
-    ///
-    /// # Safety
-    ///
-    /// `kept` is null, or has as many words as `probe` keeps, which do not change during `'c`.
+impl<H: ProbeHook + 'static> HitProbe<H> {
+    /// Keeps parameters, or the time, of the call that begins with these registers, in the first words of `kept`. Any
+    /// context.
     #[inline(always)]
-    pub(super) unsafe fn new(probe: &'c HitProbe<H>, kept: *const u64) -> Self {
-        // INVARIANT: The caller promises it.
-        Self { probe, kept }
-    }
-
-    /// Returns what was kept.
-    #[inline(always)]
-    fn kept(&self) -> &[u64] {
-        let places = self.probe.kept();
-        if self.kept.is_null() || places.is_empty() {
-            return &[];
-        }
-        // SAFETY: There are as many words, which do not change meanwhile (invariant).
-        unsafe { slice::from_raw_parts(self.kept, places.len()) }
-    }
-
-    /// Records the hit at `place`, with these registers. Any context.
-    #[inline(always)]
-    pub(super) fn record(&self, words: &[u64; WORDS], pin: &CpuPin, place: HitPlace) {
-        let recorder = self.probe.recorder();
-        recorder.hit_call((words, self.kept()), pin, place);
-    }
-}
-
-/// The probe of a call that begins, and room for what is kept until the call returns.
-///
-/// # Invariants
-///
-/// At `kept` is room for a word for each of [`HitProbe::kept`], which nothing else uses during `'c`.
-pub(super) struct BegunCall<'c, H> {
-    probe: &'c HitProbe<H>,
-    kept: *mut u64,
-}
-
-impl<'c, H: ProbeHook + 'static> BegunCall<'c, H> {
-    /// Returns that of a call, as C has it.
-    ///
-    /// # Safety
-    ///
-    /// At `kept` is room for as many words as `probe` keeps, which nothing else uses during `'c`.
-    #[inline(always)]
-    pub(super) unsafe fn new(probe: &'c HitProbe<H>, kept: *mut u64) -> Self {
-        // INVARIANT: The caller promises it.
-        Self { probe, kept }
-    }
-
-    /// Keeps parameters, or the time, of the call that begins with these registers. Any context.
-    pub(super) fn keep(self, words: &[u64; WORDS]) {
+    pub(super) fn keep_call(&self, words: &[u64; WORDS], kept: &mut [u64]) {
         let machine = self.machine(words);
-        self.keep_of(&machine);
+        self.keep_of(&machine, kept);
     }
 
-    /// As [`Self::keep`], of a function that has the parameters at these places.
-    pub(super) fn keep_placed(self, words: &[u64; WORDS], places: ParameterPlaces) {
+    /// As [`Self::keep_call`], of a function that has the parameters at these places.
+    #[inline(always)]
+    pub(super) fn keep_placed(
+        &self,
+        words: &[u64; WORDS],
+        kept: &mut [u64],
+        places: ParameterPlaces,
+    ) {
         let machine = self.machine(words);
-        self.keep_of(&PlacedMachine::new(&machine, places));
+        self.keep_of(&PlacedMachine::new(&machine, places), kept);
     }
 
     /// Returns the machine at the beginning of the call.
     #[inline(always)]
-    fn machine<'m>(&self, words: &'m [u64; WORDS]) -> CallRegisters<'m>
-    where
-        'c: 'm,
-    {
+    fn machine<'m>(&'m self, words: &'m [u64; WORDS]) -> CallRegisters<'m> {
         CallRegisters {
             words,
             kept: &[],
-            kernel: HitKernel::new(self.probe.recorder().counts()),
+            kernel: HitKernel::new(self.recorder().counts()),
         }
     }
 
     /// Keeps what `machine` has at the beginning of the call.
     #[inline(always)]
-    fn keep_of(self, machine: &impl ProbedMachine) {
-        let places = self.probe.kept();
-        if places.is_empty() {
-            return;
-        }
-        // SAFETY: There is room for as many words, which nothing else uses (invariant).
-        let kept = unsafe { slice::from_raw_parts_mut(self.kept, places.len()) };
-        for (word, place) in kept.iter_mut().zip(places) {
+    fn keep_of(&self, machine: &impl ProbedMachine, kept: &mut [u64]) {
+        for (word, place) in kept.iter_mut().zip(self.kept()) {
             *word = match usize::from(*place) < IN_REGISTERS {
                 true => machine.parameter(*place),
                 false => other_word(machine, *place),
