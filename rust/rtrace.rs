@@ -35,6 +35,7 @@
 
 use kapi::{
     kernel_btf::KernelBtf,
+    late::Unloading,
     threads::CpuWatch, //
 };
 use kernel::prelude::*;
@@ -104,13 +105,13 @@ struct EventTable;
 impl Drop for EventTable {
     fn drop(&mut self) {
         sources::leave_programs();
-        // SAFETY: Everything that uses events has been dropped before this field, and what sources themselves had on
-        // events of the kernel was taken off just now.
-        unsafe { events::exit() };
-        // SAFETY: `events::exit` has freed all events, and unloading makes none.
-        unsafe { sources::exit() };
-        // SAFETY: With instances and sources went all that records, and unloading runs nothing else.
-        unsafe { kapi::late::exit() };
+        // SAFETY: Everything that uses events and all that records has been dropped before this field, and what sources
+        // themselves had on events of the kernel was taken off just now. Unloading runs nothing else, makes no event,
+        // and uses none after `events::exit`.
+        let unloading = unsafe { Unloading::begin() };
+        events::exit(&unloading);
+        sources::exit(&unloading);
+        kapi::late::exit(unloading);
     }
 }
 

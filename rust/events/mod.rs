@@ -92,7 +92,10 @@ use crate::{
         Field,
         COMMON_SIZE, //
     },
-    kapi::c, //
+    kapi::{
+        c,
+        late::Unloading, //
+    }, //
 };
 use core::ptr;
 use kernel::{
@@ -570,11 +573,7 @@ impl Event {
 }
 
 /// Frees all events.
-///
-/// # Safety
-///
-/// No reference to any event is used from here on, and no probe is attached.
-pub(crate) unsafe fn exit() {
+pub(crate) fn exit(_: &Unloading) {
     let in_table = TABLE
         .iter()
         .map(|slot| slot.xchg(ptr::null_mut(), Relaxed))
@@ -584,8 +583,8 @@ pub(crate) unsafe fn exit() {
     let others = Iterator::chain(kept, marker);
     for event in Iterator::chain(in_table, others) {
         // SAFETY: `publish` or `publish_marker` made the pointer from a box, which is taken back once:
-        // it is out of its place, and of the list of those that were kept. The caller promises that no
-        // reference to the event is used any more.
+        // it is out of its place, and of the list of those that were kept. No reference to the event is
+        // used any more (invariant of `Unloading`).
         drop(unsafe { KBox::from_raw(event) });
     }
 }

@@ -49,8 +49,7 @@ impl Drop for Instances {
         for inst in &all {
             inst.rest();
         }
-        // SAFETY: No instance has a tracer any more.
-        unsafe { tracers::exit() };
+        tracers::exit();
         drop(all);
     }
 }

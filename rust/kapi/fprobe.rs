@@ -13,7 +13,8 @@ use super::{
     grace::{
         self,
         SharedWait, //
-    }, //
+    },
+    late::Unloading, //
 };
 use kernel::{
     error::to_result,
@@ -133,11 +134,7 @@ impl Drop for FunctionProbe {
 }
 
 /// Frees what was kept of probes.
-///
-/// # Safety
-///
-/// There is no probe any more, and a grace period has passed.
-pub(crate) unsafe fn exit() {
-    // SAFETY: The caller promises that no probe is there, so that all were put.
+pub(crate) fn exit(_: &Unloading) {
+    // SAFETY: No probe is left and no call of one runs (invariant of `Unloading`), so that all were put.
     unsafe { c::rt_fprobe_exit() };
 }

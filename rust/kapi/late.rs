@@ -4,7 +4,9 @@
 //! any context may look for it without a lock.
 
 use super::{
+    load,
     nesting,
+    noise,
     percpu::{
         CpuPin,
         PerCpu, //
@@ -22,19 +24,39 @@ use core::{
 };
 use kernel::prelude::*;
 
-/// Memory that unload frees.
-pub(super) trait LateMemory: Sync {
-    /// Frees it.
+/// The end of the module, in whose last steps nothing but the caller of [`Unloading::begin`] is left.
+///
+/// # Invariants
+///
+/// No probe and no hook of this module is left, no call of one runs, and no other code of it but the holder does. The
+/// holder uses no event and no memory any more that these steps free.
+pub(crate) struct Unloading(());
+
+impl Unloading {
+    /// Begins the last steps.
     ///
     /// # Safety
     ///
-    /// No user of the memory is left, and none calls a function of its type at the same time.
-    unsafe fn free(&self);
+    /// No probe and no hook of this module is left, no call of one runs, and no other code of it but the caller does,
+    /// from here on. Of events, and of memory that is kept until unload, the caller holds no reference, nor does what
+    /// it calls use one after the step that frees what it refers to.
+    pub(crate) unsafe fn begin() -> Self {
+        // INVARIANT: The caller promises it.
+        Self(())
+    }
 }
 
-/// That of what records: all that is not freed before.
-static OF_WRITERS: &[&dyn LateMemory] = &[
+/// Memory that unload frees.
+trait LateMemory: Sync {
+    /// Frees it.
+    fn free(&self, _: &Unloading);
+}
+
+/// All of it.
+static KEPT: &[&dyn LateMemory] = &[
+    &load::SEATS,
     &nesting::DEPTH,
+    &noise::NOISES,
     &recursion::RECORDING,
     &scratch::PLACES,
     &scratch::MORE,
@@ -42,15 +64,10 @@ static OF_WRITERS: &[&dyn LateMemory] = &[
     &user_memory::PLACES,
 ];
 
-/// Frees the memory of what records, when nothing does any more: the last step of unloading.
-///
-/// # Safety
-///
-/// No probe and no hook of this module is left, no call of one runs, and no other code of it but the caller does.
-pub(crate) unsafe fn exit() {
-    for memory in OF_WRITERS {
-        // SAFETY: Those that record alone use it, and the caller promises that none is left.
-        unsafe { memory.free() };
+/// Frees the memory, which nothing uses any more: the last step of unloading.
+pub(crate) fn exit(unloading: Unloading) {
+    for memory in KEPT {
+        memory.free(&unloading);
     }
 }
 
@@ -84,8 +101,8 @@ impl<T: Send + Sync + 'static> Late<T> {
     /// Returns the values, until [`LateMemory::free`].
     #[inline(always)]
     pub(super) fn values(&self) -> Option<&PerCpu<T>> {
-        // SAFETY: Null, or that of a box (invariant) that stays until `free`, whose caller promises that
-        // no borrow is left then.
+        // SAFETY: Null, or that of a box (invariant) that stays until `free`, when no borrow is left (invariant of
+        // `Unloading`).
         unsafe { self.address().as_ref() }
     }
 
@@ -125,11 +142,12 @@ impl<T: Send + Sync + 'static> Late<T> {
 }
 
 impl<T: Send + Sync + 'static> LateMemory for Late<T> {
-    unsafe fn free(&self) {
+    fn free(&self, _: &Unloading) {
         let values = self.address();
         self.address.store(0);
         if !values.is_null() {
-            // SAFETY: From a box (invariant), which has no user left, as the caller promises.
+            // SAFETY: From a box (invariant), which has no user left (invariant of `Unloading`); its address was taken
+            // away just now, so that this is done once.
             drop(unsafe { KBox::from_raw(values) });
         }
     }

@@ -10,10 +10,7 @@ use super::{
         Owned,
         Release, //
     },
-    late::{
-        Late,
-        LateMemory as _, //
-    },
+    late::Late,
     words::SharedU64, //
 };
 use kernel::{
@@ -33,7 +30,7 @@ pub(crate) struct LoadSeat {
     pub(crate) moved: SharedU64,
 }
 
-static SEATS: Late<LoadSeat> = Late::new();
+pub(super) static SEATS: Late<LoadSeat> = Late::new();
 
 /// Returns the seat of `cpu`, once there has been a [`LoadWatch`].
 pub(crate) fn seat(cpu: u32) -> Option<&'static LoadSeat> {
@@ -122,14 +119,4 @@ impl Drop for CpuStay {
 /// Returns how many CPUs the current task may run on.
 pub(crate) fn cpus_allowed() -> u32 {
     c::rt_load_cpus_allowed()
-}
-
-/// Frees the memory.
-///
-/// # Safety
-///
-/// No watch and no user of [`seat`] are left.
-pub(crate) unsafe fn exit() {
-    // SAFETY: Only these use the values, and the caller promises that none is left.
-    unsafe { SEATS.free() };
 }

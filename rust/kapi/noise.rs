@@ -5,10 +5,7 @@
 use super::{
     c,
     clock,
-    late::{
-        Late,
-        LateMemory as _, //
-    },
+    late::Late,
     percpu::CpuPin,
     words::LocalU64, //
 };
@@ -24,7 +21,7 @@ use kernel::{
 /// What takes one CPU. Its functions are called on that CPU alone.
 pub(crate) type HereNoise = CpuNoise<LocalU64>;
 
-static NOISES: Late<HereNoise> = Late::new();
+pub(super) static NOISES: Late<HereNoise> = Late::new();
 
 /// Returns the time, of the clock `local`. Any context.
 #[inline(always)]
@@ -107,14 +104,4 @@ pub(crate) fn quiesce(irqs_off: bool) {
 #[inline(always)]
 pub(crate) fn nmis() -> u32 {
     c::rt_noise_nmis()
-}
-
-/// Frees the memory.
-///
-/// # Safety
-///
-/// No hooks and no user of [`NoiseHooks::of`] are left.
-pub(crate) unsafe fn exit() {
-    // SAFETY: Only these use the values, and the caller promises that none is left.
-    unsafe { NOISES.free() };
 }

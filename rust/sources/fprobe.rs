@@ -25,6 +25,7 @@ use crate::{
             self,
             FunctionProbe, //
         },
+        late::Unloading,
         percpu::PinRef, //
     }, //
 };
@@ -63,9 +64,8 @@ pub(super) fn functions(pattern: &str) -> Result<KVVec<u64>> {
 }
 
 /// Frees what was kept of probes; none is left.
-pub(super) fn exit() {
-    // SAFETY: All definitions are gone, and with them their probes; `events::exit` comes after a grace period.
-    unsafe { fprobe::exit() };
+pub(super) fn exit(unloading: &Unloading) {
+    fprobe::exit(unloading);
 }
 
 /// The probe of a definition.

@@ -72,7 +72,8 @@ use crate::{
         kernel_btf::{
             KernelBtf,
             NoBtf, //
-        }, //
+        },
+        late::Unloading, //
     }, //
 };
 use kernel::{
@@ -139,12 +140,8 @@ trait SourceKind: Sync {
     /// Forgets an instance. No event is attached for it, and no probe of it runs.
     fn forget(&self, _recipient: Recipient) {}
 
-    /// Frees what the registry's events named.
-    ///
-    /// # Safety
-    ///
-    /// No event is left, and none is made from here on.
-    unsafe fn exit(&self) {}
+    /// Frees what the registry's events named. No event is left.
+    fn exit(&self, _unloading: &Unloading) {}
 }
 
 /// Every kind, in the order in which they are asked.
@@ -183,20 +180,15 @@ pub(crate) fn leave_programs() {
     user_events::leave_programs();
 }
 
-/// Frees what events named.
-///
-/// # Safety
-///
-/// `events::exit` has freed them all, and none is made from here on.
-pub(crate) unsafe fn exit() {
+/// Frees what events named, after `events::exit` has freed them.
+pub(crate) fn exit(unloading: &Unloading) {
     dynamic::exit();
     user_events::exit();
     entry_hook::exit();
-    fprobe::exit();
+    fprobe::exit(unloading);
     synthetic::exit();
     for kind in KINDS {
-        // SAFETY: The caller promises that no event is left, and that none is made from here on.
-        unsafe { kind.exit() };
+        kind.exit(unloading);
     }
 }
 

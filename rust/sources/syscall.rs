@@ -20,7 +20,10 @@ use crate::{
         Recipient,
         Source, //
     },
-    kapi::c, //
+    kapi::{
+        c,
+        late::Unloading, //
+    }, //
 };
 use core::ptr;
 use kernel::{
@@ -120,11 +123,11 @@ impl SourceKind for Syscalls {
         call_table::forget(recipient);
     }
 
-    unsafe fn exit(&self) {
+    fn exit(&self, _unloading: &Unloading) {
         let descs = DESCS.load(Relaxed);
         DESCS.store(ptr::null_mut(), Relaxed);
-        // SAFETY: Null, or made by `rt_syscalls_new` and freed once; the caller promises that no
-        // event is left that names them.
+        // SAFETY: Null, or made by `rt_syscalls_new` and freed once; no event is used any more that names them
+        // (invariant of `Unloading`).
         unsafe { c::rt_syscalls_free(descs) };
     }
 }

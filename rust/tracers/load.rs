@@ -295,13 +295,7 @@ extern "C" fn rtrace_load_moves(pid: u32, from: u32, to: u32) {
     }
 }
 
-/// Frees what it keeps.
-///
-/// # Safety
-///
-/// No file of such a task is open, and none is opened.
-pub(super) unsafe fn exit() {
+/// Frees what it keeps. No file of such a task is open.
+pub(super) fn exit() {
     LOADS.lock().tasks = KVec::new();
-    // SAFETY: Without an instance there is no watch, and without open files nobody has a seat.
-    unsafe { load::exit() };
 }

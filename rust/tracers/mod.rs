@@ -266,14 +266,9 @@ static ALL: &[&dyn Tracer] = &[
     &nop::Nop,
 ];
 
-/// Frees what tracers keep.
-///
-/// # Safety
-///
-/// No instance has a tracer, and none gets one.
-pub(crate) unsafe fn exit() {
-    // SAFETY: The caller promises that none is left.
-    unsafe { workload::exit() };
+/// Frees what tracers keep. No instance has one.
+pub(crate) fn exit() {
+    workload::exit();
 }
 
 /// The tracer that records nothing besides the events.

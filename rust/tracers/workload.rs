@@ -20,7 +20,6 @@ use crate::{
         grace,
         grace_ref::GraceRef,
         noise::{
-            self,
             EveryNoise,
             NoiseHooks, //
         },
@@ -498,15 +497,8 @@ pub(crate) fn set_cpus(list: &[u8]) -> Result {
     STATE.lock().restart(|state| state.cpus = Some(set))
 }
 
-/// Frees what it keeps.
-///
-/// # Safety
-///
-/// No instance has one of the tracers, and none gets it.
-pub(super) unsafe fn exit() {
+/// Frees what it keeps. No instance has one of the tracers.
+pub(super) fn exit() {
     STATE.lock().cpus = None;
-    // SAFETY: Without an instance there is no measurement, which has the hooks.
-    unsafe { noise::exit() };
-    // SAFETY: Nor are there tasks that measure: their files are closed.
-    unsafe { super::load::exit() };
+    super::load::exit();
 }
