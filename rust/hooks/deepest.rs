@@ -31,8 +31,7 @@ struct StackEngine {
 
 crate::kapi::global::global_mutex! {
     static ENGINE: Mutex<StackEngine> = StackEngine {
-        // SAFETY: This is the only call.
-        hook: unsafe { FunctionHook::of_stacks() },
+        hook: FunctionHook::of_stacks(),
         deepest: None,
     };
 }

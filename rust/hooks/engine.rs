@@ -104,8 +104,7 @@ struct FunctionEngine {
 crate::kapi::global::global_mutex! {
     static ENGINE: Mutex<FunctionEngine> = FunctionEngine {
         users: KVec::new(),
-        // SAFETY: This is the only call.
-        hook: unsafe { FunctionHook::of_records() },
+        hook: FunctionHook::of_records(),
         dispatch: None,
         nesting: None,
     };

@@ -80,8 +80,7 @@ struct CallEngine {
 crate::kapi::global::global_mutex! {
     static ENGINE: Mutex<CallEngine> = CallEngine {
         users: KVec::new(),
-        // SAFETY: This is the only call.
-        hooks: unsafe { GraphHooks::of_tracers() },
+        hooks: GraphHooks::of_tracers(),
         dispatch: None,
         asleep: None,
         next: 0,

@@ -200,10 +200,8 @@ crate::kapi::global::global_mutex! {
         },
         times: None,
         counted: ProfileCounts::none(),
-        // SAFETY: This is the only call.
-        calls: unsafe { GraphHooks::of_profiler() },
-        // SAFETY: This is the only call.
-        hits: unsafe { FunctionHook::of_counts() },
+        calls: GraphHooks::of_profiler(),
+        hits: FunctionHook::of_counts(),
         dispatch: None,
     };
 }

@@ -7,7 +7,13 @@
 //! calls and does nothing else, and the stack tracer have others, which look at nothing that recording needs; and the
 //! events that users define have one for all of them, `sources::entry_hook`.
 
-use super::c;
+use super::{
+    c,
+    claim::{
+        HookClaim,
+        HookClaims, //
+    }, //
+};
 use core::marker::PhantomData;
 use kernel::{
     error::to_result,
@@ -44,13 +50,12 @@ pub(crate) enum Hooked<'a> {
     Only(&'a [u64]),
 }
 
-/// A hook.
-///
-/// # Invariants
-///
-/// `hook` is the number of a hook, and this the only value with it.
+/// Which hooks have a [`FunctionHook`] that was used.
+static CLAIMS: HookClaims<{ c::RT_HOOKS as usize }> = HookClaims::none();
+
+/// A hook, for the first value of that hook that is used.
 pub(crate) struct FunctionHook {
-    hook: c_uint,
+    hook: HookClaim,
     is_on: bool,
 }
 
@@ -64,61 +69,41 @@ pub(crate) struct HookTurn<'a>(c_uint, PhantomData<&'a mut FunctionHook>);
 
 impl FunctionHook {
     /// Returns the hook that records, which no function calls.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) const unsafe fn of_records() -> Self {
-        // INVARIANT: The caller promises that there is no other.
-        Self {
-            hook: c::RT_HOOK_RECORDS,
-            is_on: false,
-        }
+    pub(crate) const fn of_records() -> Self {
+        Self::of(c::RT_HOOK_RECORDS)
     }
 
     /// Returns the hook that counts, which no function calls.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) const unsafe fn of_counts() -> Self {
-        // INVARIANT: The caller promises that there is no other.
-        Self {
-            hook: c::RT_HOOK_COUNTS,
-            is_on: false,
-        }
+    pub(crate) const fn of_counts() -> Self {
+        Self::of(c::RT_HOOK_COUNTS)
     }
 
     /// Returns the hook that looks at stacks, which no function calls.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) const unsafe fn of_stacks() -> Self {
-        // INVARIANT: The caller promises that there is no other.
-        Self {
-            hook: c::RT_HOOK_STACKS,
-            is_on: false,
-        }
+    pub(crate) const fn of_stacks() -> Self {
+        Self::of(c::RT_HOOK_STACKS)
     }
 
     /// Returns the hook of events, which no function calls.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) const unsafe fn of_events() -> Self {
-        // INVARIANT: The caller promises that there is no other.
+    pub(crate) const fn of_events() -> Self {
+        Self::of(c::RT_HOOK_EVENTS)
+    }
+
+    const fn of(hook: c_uint) -> Self {
         Self {
-            hook: c::RT_HOOK_EVENTS,
+            hook: HookClaim::of(hook),
             is_on: false,
         }
     }
 
     /// Returns its number, to change it.
-    fn turn(&mut self) -> HookTurn<'_> {
-        // INVARIANT: It is borrowed mutably, and the only value with that number.
-        HookTurn(self.hook, PhantomData)
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if another value has the hook.
+    fn turn(&mut self) -> Result<HookTurn<'_>> {
+        let hook = self.hook.own(&CLAIMS)?;
+        // INVARIANT: It is borrowed mutably, and the only value that has this number.
+        Ok(HookTurn(hook, PhantomData))
     }
 
     /// Returns whether any function calls it.
@@ -130,8 +115,8 @@ impl FunctionHook {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for no function at all or one that cannot be traced, `ENODEV` in a kernel without hooks,
-    /// `ENOMEM`. What called the hook before still does.
+    /// `EINVAL` for no function at all or one that cannot be traced, `ENODEV` in a kernel without hooks, `EBUSY` if
+    /// another value has the hook, `ENOMEM`. What called the hook before still does.
     pub(crate) fn set(&mut self, hooked: &Hooked<'_>) -> Result {
         let result = self.select(hooked).and_then(|()| self.register());
         if result.is_err() && !self.is_on {
@@ -143,13 +128,13 @@ impl FunctionHook {
     /// Tells the kernel which functions shall call the hook, from now on if it is registered.
     fn select(&mut self, hooked: &Hooked<'_>) -> Result {
         match hooked {
-            Hooked::All => to_result(c::rt_hook_select_all(self.turn())),
+            Hooked::All => to_result(c::rt_hook_select_all(self.turn()?)),
             // To the kernel, none would mean all.
             Hooked::Only([]) => Err(EINVAL),
             Hooked::Only(addresses) => {
                 // The kernel counts them so.
                 u32::try_from(addresses.len())?;
-                to_result(c::rt_hook_select(self.turn(), (*addresses).into()))
+                to_result(c::rt_hook_select(self.turn()?, (*addresses).into()))
             }
         }
     }
@@ -157,7 +142,7 @@ impl FunctionHook {
     /// Registers the hook, unless it is already.
     fn register(&mut self) -> Result {
         if !self.is_on {
-            to_result(c::rt_hook_register(self.turn()))?;
+            to_result(c::rt_hook_register(self.turn()?))?;
             self.is_on = true;
         }
         Ok(())
@@ -165,14 +150,19 @@ impl FunctionHook {
 
     /// Has the kernel forget what was selected. The hook is not registered.
     fn forget(&mut self) {
-        c::rt_hook_forget(self.turn());
+        if let Ok(turn) = self.turn() {
+            c::rt_hook_forget(turn);
+        }
     }
 
     /// Has no function call the hook. No call of it is left when this returns. Process context; sleeps.
     pub(crate) fn clear(&mut self) {
-        if self.is_on {
+        if !self.is_on {
+            return;
+        }
+        if let Ok(turn) = self.turn() {
             // The kernel refuses only what is not registered.
-            c::rt_hook_unregister(self.turn());
+            c::rt_hook_unregister(turn);
             self.is_on = false;
             self.forget();
         }

@@ -8,6 +8,10 @@
 
 use super::{
     c,
+    claim::{
+        HookClaim,
+        HookClaims, //
+    },
     clock, //
 };
 use kernel::{
@@ -34,13 +38,16 @@ pub(crate) enum KeptCall {
     WithTask = c::RT_GRAPH_OF_TASK,
 }
 
-/// The sets of one user, of which a mask has one bit each.
+/// Which users have a [`GraphHooks`] that was used.
+static CLAIMS: HookClaims<{ c::RT_GRAPH_USERS as usize }> = HookClaims::none();
+
+/// The sets of one user, for the first value of that user that is used. A mask has one bit for each set.
 ///
 /// # Invariants
 ///
-/// `user` is the number of a user, and this the only value with it.
+/// No set is in use before `user` is claimed.
 pub(crate) struct GraphHooks {
-    user: c_uint,
+    user: HookClaim,
     /// The functions of each; none for one that is free.
     functions: [KVVec<u64>; SETS],
     /// Those whose hooks are [`KeptCall::WithTask`], one bit each.
@@ -51,28 +58,18 @@ pub(crate) struct GraphHooks {
 
 impl GraphHooks {
     /// Returns the sets of tracers, all of which are free.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) const unsafe fn of_tracers() -> Self {
-        // INVARIANT: The caller promises that there is no other.
+    pub(crate) const fn of_tracers() -> Self {
         Self::of(c::RT_GRAPH_OF_TRACERS)
     }
 
     /// Returns the sets of the profiler, all of which are free.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) const unsafe fn of_profiler() -> Self {
-        // INVARIANT: The caller promises that there is no other.
+    pub(crate) const fn of_profiler() -> Self {
         Self::of(c::RT_GRAPH_OF_PROFILER)
     }
 
     const fn of(user: c_uint) -> Self {
         Self {
-            user,
+            user: HookClaim::of(user),
             functions: [const { KVVec::new() }; SETS],
             with_task: 0,
             generation: 0,
@@ -105,7 +102,7 @@ impl GraphHooks {
     /// # Errors
     ///
     /// `ENOENT` for an address that is none of a function that can be traced, `ENOSPC` without a free set,
-    /// `ENODEV` in a kernel without hooks, `ENOMEM`: nothing is hooked.
+    /// `ENODEV` in a kernel without hooks, `EBUSY` if another value has the sets, `ENOMEM`: nothing is hooked.
     pub(crate) fn hook(&mut self, functions: &[u64], kept: KeptCall) -> Result<u64> {
         match self.hook_set(functions, kept) {
             Err(error) if error == ENOMEM && functions.len() > CHUNK => {}
@@ -138,10 +135,11 @@ impl GraphHooks {
         }
         self.generation = self.generation.wrapping_add(1) & 0xffff;
         let (kind, first) = (kept as c_uint, hooked.as_mut_ptr().cast());
-        // SAFETY: The number is that of a set of this user and free, which `&mut self` keeps it, and there are
-        // that many addresses, which the kernel copies.
+        let user = self.user.own(&CLAIMS)?;
+        // SAFETY: The number is that of a set of this user, which no other value has, and free, which `&mut self` keeps
+        // it, and there are that many addresses, which the kernel copies.
         let registered =
-            unsafe { c::rt_graph_register(self.user, kind, number, self.generation, first, count) };
+            unsafe { c::rt_graph_register(user, kind, number, self.generation, first, count) };
         to_result(registered)?;
         *place = hooked;
         let bit = 1u64.wrapping_shl(number);
@@ -154,30 +152,36 @@ impl GraphHooks {
 
     /// Ends the hooks of the sets in `mask`. No hook of them runs when this returns. Process context; sleeps.
     pub(crate) fn unhook(&mut self, mask: u64) {
+        let Ok(user) = self.user.own(&CLAIMS) else {
+            return;
+        };
         for (number, functions) in (0..).zip(&mut self.functions) {
             if mask & 1u64.wrapping_shl(number) != 0 && !functions.is_empty() {
-                Self::end(self.user, number, functions);
+                Self::end(user, number, functions);
             }
         }
     }
 
     /// Ends the hooks of the set `number`, which has these functions.
     fn end(user: c_uint, number: u32, functions: &mut KVVec<u64>) {
-        // SAFETY: The number is that of a set, and `&mut` has no other caller end it. The kernel refuses one that is not
-        // registered.
+        // SAFETY: The number is that of a set of a user that the caller has claimed, and `&mut` has no other caller end it.
+        // The kernel refuses one that is not registered.
         unsafe { c::rt_graph_unregister(user, number) };
         *functions = KVVec::new();
     }
 
     /// Forgets functions that the kernel has taken out of the sets: those of a module that goes.
     pub(crate) fn forget(&mut self, is_gone: &dyn Fn(u64) -> bool) {
+        let Ok(user) = self.user.own(&CLAIMS) else {
+            return;
+        };
         for (number, functions) in (0..).zip(&mut self.functions) {
             let is_any = functions.iter().any(|address| is_gone(*address));
             if !is_any {
                 continue;
             }
             if functions.iter().all(|address| is_gone(*address)) {
-                Self::end(self.user, number, functions);
+                Self::end(user, number, functions);
             } else {
                 functions.retain(|address| !is_gone(*address));
             }

@@ -7,6 +7,7 @@
 
 pub(crate) mod alarm;
 pub(crate) mod c;
+mod claim;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod cpu_counts;

@@ -206,8 +206,7 @@ struct HookedDefinitions {
 crate::kapi::global::global_mutex! {
     static HOOKED: Mutex<HookedDefinitions> = HookedDefinitions {
         users: KVec::new(),
-        // SAFETY: No other code calls it, and this static is made once.
-        hook: unsafe { FunctionHook::of_events() },
+        hook: FunctionHook::of_events(),
         hooked: KVVec::new(),
         table: None,
         retired: KVec::new(),
