@@ -4,9 +4,13 @@
 
 use super::{
     c,
+    raw_cell::RawCell,
     task, //
 };
-use crate::ring::port::Memory;
+use crate::ring::{
+    port::Memory,
+    wire, //
+};
 use core::{
     mem::ManuallyDrop,
     ptr::NonNull,
@@ -28,7 +32,7 @@ use kernel::{
 /// # Invariants
 ///
 /// Unless `order` is `NONE`, `base` is the address of an allocation of that order, which this value
-/// owns.
+/// owns; else it is that of [`NO_PAGES`].
 pub(crate) struct Pages {
     base: NonNull<u8>,
     order: u32,
@@ -36,6 +40,9 @@ pub(crate) struct Pages {
 
 /// The order of no pages.
 const NONE: u32 = u32::MAX;
+
+/// Where the header of a sub-buffer without pages is.
+static NO_PAGES: RawCell<[u64; wire::HEADER / 8]> = RawCell::new([0; wire::HEADER / 8]);
 
 // SAFETY: It is memory that the value owns, of no CPU in particular.
 unsafe impl Send for Pages {}
@@ -45,10 +52,10 @@ unsafe impl Sync for Pages {}
 
 impl Pages {
     /// Returns no pages.
-    pub(crate) const fn none() -> Self {
-        // INVARIANT: The order says so.
+    pub(crate) fn none() -> Self {
+        // INVARIANT: The order says so, and the static is there for good.
         Self {
-            base: NonNull::dangling(),
+            base: NonNull::from(&NO_PAGES).cast(),
             order: NONE,
         }
     }
@@ -117,8 +124,8 @@ impl Drop for Pages {
     }
 }
 
-// SAFETY: The page allocator gives memory that is aligned to its size, and it was zeroed; the
-// address never changes.
+// SAFETY: The page allocator gives memory that is aligned to its size, and it was zeroed; no pages have
+// a header in a static, of words. The address never changes.
 unsafe impl Memory for Pages {
     #[inline(always)]
     fn base(&self) -> NonNull<u8> {
@@ -142,7 +149,7 @@ pub(crate) struct Image(Pages);
 
 impl Image {
     /// Returns one without bytes.
-    pub(crate) const fn none() -> Self {
+    pub(crate) fn none() -> Self {
         // INVARIANT: There are none.
         Self(Pages::none())
     }

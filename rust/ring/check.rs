@@ -12,7 +12,7 @@ use super::cursor::Cursor;
 use super::port::{LocalWord, Memory, Port, SharedWord};
 use super::pos::{Pos, Seq};
 use super::slot::{SlotWord, State, SubBufIndex};
-use super::subbuf::SubBuf;
+use super::subbuf::{HeadWord, SubBuf};
 use super::violation::Violation;
 use super::wire::{self, WireRecord};
 
@@ -42,6 +42,7 @@ impl<P: Port> CpuRing<P> {
     /// As for [`Self::reset`], but `state` may be shared.
     pub(crate) unsafe fn check(&self, state: &ReaderState, clock: Clock) -> Result<(), Violation> {
         let pos = Pos(self.w.pos.get());
+        // INVARIANT: the caller promises both.
         let check = Check {
             ring: self,
             state,
@@ -52,11 +53,15 @@ impl<P: Port> CpuRing<P> {
         check.position()?;
         check.slots()?;
         check.places()?;
-        // SAFETY: no writer is active, and `state` is this ring's (precondition).
-        unsafe { check.contents() }
+        check.contents()
     }
 }
 
+/// A check of a ring.
+///
+/// # Invariants
+///
+/// No writer is active during `'a`, and `state` is that of the ring.
 struct Check<'a, P: Port> {
     ring: &'a CpuRing<P>,
     state: &'a ReaderState,
@@ -239,11 +244,7 @@ impl<P: Port> Check<'_, P> {
     }
 
     /// Checks I4, I5, I8 to I11: the sub-buffers with events that can be read.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::check`].
-    unsafe fn contents(&self) -> Result<(), Violation> {
+    fn contents(&self) -> Result<(), Violation> {
         let (ring, state) = (self.ring, self.state);
         for subbuf in ring.subbufs() {
             let open = self.held(self.open).and_then(|s| ring.subbuf(s.index()));
@@ -257,16 +258,14 @@ impl<P: Port> Check<'_, P> {
             time: None,
         };
         if let Some(c) = self.taken() {
-            // SAFETY: no writer is active, and `state` is this ring's (precondition).
-            unsafe { self.sub_buffer(c.seq, c.index, &mut chain) }?;
+            self.sub_buffer(c.seq, c.index, &mut chain)?;
             // A resize may have lost events here without a gap in the numbers.
             chain.next = None;
         }
         let mut last = None;
         for seq in self.untaken().max(self.oldest())..=self.open {
             let s = self.held(seq).ok_or(Violation::Number)?;
-            // SAFETY: no writer is active, and `state` is this ring's (precondition).
-            last = unsafe { self.sub_buffer(seq, s.index(), &mut chain) }?;
+            last = self.sub_buffer(seq, s.index(), &mut chain)?;
         }
         self.time_known(last)?;
         let overrun = ring.w.counters.overrun.get();
@@ -276,11 +275,7 @@ impl<P: Port> Check<'_, P> {
     }
 
     /// Checks one sub-buffer with events; returns its last one.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::check`].
-    unsafe fn sub_buffer(
+    fn sub_buffer(
         &self,
         seq: Seq,
         index: SubBufIndex,
@@ -291,13 +286,12 @@ impl<P: Port> Check<'_, P> {
         let commit = self.committed(seq, subbuf)?;
         let end = layout.offset(commit);
         // SAFETY: a sub-buffer of a ring has memory; the offset is at most the capacity
-        // (`committed`); no writer is active (precondition), so the bytes are not stored to.
+        // (`committed`); no writer is active (invariant), so the bytes are not stored to.
         let data = unsafe { subbuf.at_rest(end) };
         let events = records(data)?;
         ensure(events == layout.count(commit), Violation::Records)?;
-        // SAFETY: a sub-buffer of a ring has memory; no writer is active (precondition), so the
-        // header is not stored to.
-        let (stamp, length) = unsafe { subbuf.head() };
+        let stamp = subbuf.head(HeadWord::Stamp);
+        let length = subbuf.head(HeadWord::Length);
         let same = end == 0 || stamp == subbuf.stamp.get();
         let long = length & wire::LENGTH_MASK == u64::from(end);
         ensure(same && long, Violation::Head)?;

@@ -11,7 +11,7 @@ use super::port::{LocalWord, Memory as _, Port};
 use super::pos::Pos;
 use super::reader::{Busy, Reader};
 use super::slot::SubBufIndex;
-use super::subbuf::SubBuf;
+use super::subbuf::{HeadWord, SubBuf};
 use super::wire;
 
 /// The reader's sub-buffer.
@@ -122,9 +122,8 @@ impl<P: Port> Reader<'_, P> {
         let index = self.state.index();
         let Some(current) = self.state.current else {
             if let Some(spare) = self.ring.subbuf(index) {
-                // SAFETY: a sub-buffer of a ring has memory; no slot has the reader's spare, and
-                // none is detached, so no writer takes it and the reader alone stores to it.
-                unsafe { spare.clear_head() };
+                // No slot has it, and none is detached, so no writer takes it.
+                spare.clear_head();
             }
             return LentSubBuf {
                 index,
@@ -176,7 +175,5 @@ unsafe fn tell_of_loss<P: Port>(subbuf: &SubBuf<P>, len: u32, lost: u64) {
         unsafe { subbuf.put(len as usize, words) };
         commit |= wire::MISSED_STORED;
     }
-    // SAFETY: `LENGTH_AT` is one of the two places; the sub-buffer has memory and is the caller's
-    // alone (precondition).
-    unsafe { subbuf.put_head(wire::LENGTH_AT, commit) };
+    subbuf.put_head(HeadWord::Length, commit);
 }

@@ -64,7 +64,8 @@ pub(crate) unsafe trait SharedWord: Sized {
 ///
 /// `base` always returns the same address, that of at least `size` bytes (a power of two), which
 /// are initialised, owned by this value until it is dropped, and aligned to `size`. A `size` of 0
-/// is legal: it stands for memory that another value has (see `resize`).
+/// is legal: it stands for memory that another value has (see `resize`). At `base` are then the
+/// bytes of a header, aligned to 8, which such values may share: what is stored there is lost.
 pub(crate) unsafe trait Memory {
     /// Returns the address of the first byte: the sub-buffer header.
     fn base(&self) -> NonNull<u8>;

@@ -5,8 +5,7 @@ use super::cpu::{address, CpuRing, ReaderState};
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::Seq;
 use super::slot::{SlotWord, SubBufIndex};
-use super::subbuf::SubBuf;
-use super::wire;
+use super::subbuf::{HeadWord, SubBuf};
 use super::writer::MAX_NEST;
 
 /// A word of a ring or of its reader's memory.
@@ -120,8 +119,8 @@ impl<P: Port> CpuRing<P> {
                 // (`spoil`), so no writer has it reserved.
                 unsafe { subbuf.put(0, [old ^ bits as u32]) };
             }
-            SpoiledWord::HeadStamp(index) => flip_head(subbuf(index)?, wire::STAMP_AT, bits),
-            SpoiledWord::HeadLength(index) => flip_head(subbuf(index)?, wire::LENGTH_AT, bits),
+            SpoiledWord::HeadStamp(index) => flip_head(subbuf(index)?, HeadWord::Stamp, bits),
+            SpoiledWord::HeadLength(index) => flip_head(subbuf(index)?, HeadWord::Length, bits),
             SpoiledWord::ReaderNext => state.next ^= bits,
             SpoiledWord::ReaderSerial => state.serial ^= bits,
             SpoiledWord::ReaderSpare => state.spare.0 ^= bits as u32,
@@ -139,15 +138,6 @@ impl<P: Port> CpuRing<P> {
     }
 }
 
-fn flip_head<P: Port>(subbuf: &SubBuf<P>, at: usize, bits: u64) {
-    // SAFETY: the sub-buffers of a ring have memory; the ring is in no use (`spoil`), so the header
-    // is not stored to.
-    let (stamp, length) = unsafe { subbuf.head() };
-    let old = match at {
-        wire::STAMP_AT => stamp,
-        _ => length,
-    };
-    // SAFETY: `at` is one of the two places (`flip`); the sub-buffer has memory, and the caller
-    // alone stores to it, as the ring is in no use (`spoil`).
-    unsafe { subbuf.put_head(at, old ^ bits) };
+fn flip_head<P: Port>(subbuf: &SubBuf<P>, at: HeadWord, bits: u64) {
+    subbuf.put_head(at, subbuf.head(at) ^ bits);
 }

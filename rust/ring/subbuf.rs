@@ -13,6 +13,16 @@ use super::port::{LocalWord, Memory, Port, SharedWord};
 use super::pos::Pos;
 use super::wire::{self, EventSize};
 
+/// A word of the header of a sub-buffer: the place where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum HeadWord {
+    /// The time of the first event.
+    Stamp = wire::STAMP_AT,
+    /// The length of the data, with flags.
+    Length = wire::LENGTH_AT,
+}
+
 /// A sub-buffer and what is known of it.
 pub(crate) struct SubBuf<P: Port> {
     /// Changed by the reader while the sub-buffer is its own; loaded only by those that the rules
@@ -65,11 +75,7 @@ impl<P: Port> SubBuf<P> {
 
     /// Forgets what it held; its first event will be number `event`. While the ring is in no use.
     pub(crate) fn begin(&self, event: u64) {
-        if self.memory().size() != 0 {
-            // SAFETY: there is memory, and the caller is the only one that stores to it, as the
-            // ring is in no use.
-            unsafe { self.clear_head() };
-        }
+        self.clear_head();
         // Tag 0 is older than any number in use.
         self.commit.store(0);
         self.base.set(event);
@@ -78,47 +84,28 @@ impl<P: Port> SubBuf<P> {
         self.padded.set(0);
     }
 
-    /// Makes the header that of an empty sub-buffer.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::put_head`], for both words.
-    pub(crate) unsafe fn clear_head(&self) {
-        // SAFETY: `LENGTH_AT` is one of the two places; there is memory, and the caller alone
-        // stores to it (precondition).
-        unsafe { self.put_head(wire::LENGTH_AT, 0) };
-        // SAFETY: `STAMP_AT` is the other place; memory and the only caller as for the length.
-        unsafe { self.put_head(wire::STAMP_AT, 0) };
+    /// Makes the header that of an empty sub-buffer. For those that may store both words.
+    pub(crate) fn clear_head(&self) {
+        self.put_head(HeadWord::Length, 0);
+        self.put_head(HeadWord::Stamp, 0);
     }
 
-    /// Stores the time of the event at offset 0.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::put_head`], for the stamp.
+    /// Stores the time of the event at offset 0. For the writer of that event.
     #[inline(always)]
-    pub(crate) unsafe fn set_stamp(&self, time: u64) {
+    pub(crate) fn set_stamp(&self, time: u64) {
         self.stamp.set(time);
-        // SAFETY: `STAMP_AT` is one of the two places; there is memory, and the caller alone stores
-        // the stamp (precondition).
-        unsafe { self.put_head(wire::STAMP_AT, time) };
+        self.put_head(HeadWord::Stamp, time);
     }
 
-    /// Makes all up to `pos`, `len` bytes of data, final.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::put_head`], for the length.
+    /// Makes all up to `pos`, `len` bytes of data, final. For the outermost writer.
     #[inline(always)]
-    pub(crate) unsafe fn publish(&self, pos: Pos, len: u32) {
+    pub(crate) fn publish(&self, pos: Pos, len: u32) {
         // A program that has the memory mapped may load the length without a call, so the events
         // are stored before it: this is the compiler's part, and x86-64 keeps stores in order. The
         // commit is stored after it: a program that the reader told of the commit loads the length
         // next.
         compiler_fence(Ordering::Release);
-        // SAFETY: `LENGTH_AT` is one of the two places; there is memory, and the caller alone
-        // stores the length (precondition).
-        unsafe { self.put_head(wire::LENGTH_AT, u64::from(len)) };
+        self.put_head(HeadWord::Length, u64::from(len));
         // Release: pairs with `committed`. All events up to here are complete, for their writers
         // have left.
         self.commit.store_release(pos.0);
@@ -127,20 +114,24 @@ impl<P: Port> SubBuf<P> {
     /// Stores a word of the header. Readers of the ring do not load it: it is for programs that
     /// have the memory mapped.
     ///
-    /// # Safety
-    ///
-    /// - `at` is [`wire::STAMP_AT`] or [`wire::LENGTH_AT`].
-    /// - The sub-buffer has memory, whose bytes the caller may use.
-    /// - No other caller stores that word meanwhile. While the sub-buffer is open, its outermost
-    ///   writer and the writer that opened it or its first event store; then the reader.
+    /// While the sub-buffer is open, its outermost writer and the writer that opened it or its
+    /// first event store; then the reader. Of two that stored one word at the same time one would
+    /// have its value there.
     #[inline(always)]
-    pub(super) unsafe fn put_head(&self, at: usize, value: u64) {
-        // SAFETY: both places are inside the header, and there is memory (precondition).
-        let word = unsafe { self.memory().base().add(at) }.cast::<u64>();
-        // SAFETY: in bounds; aligned to 8, as both places are and the memory is (`Memory`).
+    pub(super) fn put_head(&self, at: HeadWord, value: u64) {
+        // SAFETY: the word is there, aligned, and only accessed by single instructions (`head_at`).
         // Volatile: one store, in order with those of the other words, for a program that loads it
         // at the same time.
-        unsafe { word.write_volatile(value) };
+        unsafe { self.head_at(at).write_volatile(value) };
+    }
+
+    /// Returns the address of a word of the header. Nothing accesses it but by instructions that
+    /// load or store all of it, as long as the sub-buffer has the memory.
+    #[inline(always)]
+    fn head_at(&self, at: HeadWord) -> NonNull<u64> {
+        // SAFETY: both places are inside the header, whose bytes are at the base (`Memory`). They
+        // are multiples of 8, as the base is.
+        unsafe { self.memory().base().add(at as usize) }.cast()
     }
 
     /// Returns the end of the final part, as loaded by a reader.
@@ -197,21 +188,10 @@ impl<P: Port> SubBuf<P> {
         unsafe { core::slice::from_raw_parts(from.as_ptr(), len as usize) }
     }
 
-    /// Returns what the header says: the stamp, and the length with its flags.
-    ///
-    /// # Safety
-    ///
-    /// The sub-buffer has memory, and the header is not stored to during the call.
-    pub(crate) unsafe fn head(&self) -> (u64, u64) {
-        let base = self.memory().base().cast::<u64>();
-        // SAFETY: there is memory (precondition), so the header is there, whose first word is the
-        // stamp; aligned as the memory is, and not stored to meanwhile (precondition).
-        let stamp = unsafe { base.read() };
-        // SAFETY: the header has two words, so the second one is in bounds.
-        let length = unsafe { base.add(1) };
-        // SAFETY: in bounds and aligned as the first one; not stored to meanwhile (precondition).
-        let length = unsafe { length.read() };
-        (stamp, length)
+    /// Returns a word of the header. For the self-test: see [`Self::put_head`].
+    pub(crate) fn head(&self, at: HeadWord) -> u64 {
+        // SAFETY: the word is there, aligned, and only accessed by single instructions (`head_at`).
+        unsafe { self.head_at(at).read_volatile() }
     }
 
     /// Copies bytes of the data from `offset` on, as many as `out` holds but none after the

@@ -23,7 +23,7 @@ use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
 use super::reservation::{EventPrefix, Reservation};
 use super::slot::{SlotWord, State, SubBufIndex};
-use super::subbuf::{begin_event, put, SubBuf};
+use super::subbuf::{begin_event, put, HeadWord, SubBuf};
 use super::time::{ClockReading, Stamp};
 use super::violation::Violation;
 use super::watermark::Publication;
@@ -497,9 +497,7 @@ impl<'a, P: Port> Writer<'a, P> {
         ring.enter_subbuf(seq, subbuf);
         let start = layout.offset(next).wrapping_sub(total);
         if start == 0 {
-            // SAFETY: `put_head`'s clauses: a sub-buffer of a ring has memory, and this one is open
-            // with its first event this writer's, so this writer alone stores the stamp.
-            unsafe { subbuf.set_stamp(time) };
+            subbuf.set_stamp(time);
         }
         let (record, delta) = match stamp {
             Stamp::First => (None, 0),
@@ -585,10 +583,7 @@ impl<'a, P: Port> Writer<'a, P> {
                     ring.w.hint.set(target.raw());
                     // The length there is that of its last number, and no writer publishes another
                     // before we leave. The stamp may be that of a nested writer by now.
-                    // SAFETY: `LENGTH_AT` is one of the two places; a sub-buffer of a ring has
-                    // memory; this writer has opened it, and no writer publishes in it before this
-                    // one leaves.
-                    unsafe { subbuf.put_head(wire::LENGTH_AT, 0) };
+                    subbuf.put_head(HeadWord::Length, 0);
                 }
                 return Ok(());
             }
@@ -626,10 +621,8 @@ impl<'a, P: Port> Writer<'a, P> {
         if !w.nest.is_alone() {
             return Err(FastCommit::NotTried);
         }
-        // G
-        // SAFETY: a sub-buffer of a ring has memory; this one is open, as this writer has not left
-        // it, and the outermost writer, which this is, alone stores its length.
-        unsafe { subbuf.publish(pos, layout.offset(pos)) };
+        // G: the sub-buffer is open, as this writer, the outermost one, has not left it.
+        subbuf.publish(pos, layout.offset(pos));
         // H: a writer that came since was not the outermost and could not publish.
         match w.nest.leave() {
             true => Ok(()),
@@ -706,9 +699,7 @@ impl<'a, P: Port> Writer<'a, P> {
             }
             let count = layout.count(pos).wrapping_sub(padded);
             let len = layout.offset(pos);
-            // SAFETY: a sub-buffer of a ring has memory; this one is open (`open_subbuf`), and the
-            // outermost writer, which this is, alone stores its length.
-            unsafe { subbuf.publish(layout.pos(seq, count, len), len) };
+            subbuf.publish(layout.pos(seq, count, len), len);
             // A writer that came since the load of `pos` was not the outermost and could not
             // publish.
             let all = if padded == 0 && w.times.is_own(pos) {
@@ -745,9 +736,7 @@ impl<'a, P: Port> Writer<'a, P> {
             }
             let count = layout.count(end).wrapping_sub(subbuf.padded.get());
             let len = layout.offset(end);
-            // SAFETY: a sub-buffer of a ring has memory; this one is still open (`held_open`), and
-            // the outermost writer, which this is, alone stores its length.
-            unsafe { subbuf.publish(layout.pos(at, count, len), len) };
+            subbuf.publish(layout.pos(at, count, len), len);
             subbuf.padded.set(0);
             // The reader may attach in between, once.
             loop {

@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use crate::ring::cpu::Parts;
 use crate::ring::port::{LocalWord, Memory, Port, SharedWord};
 use crate::ring::subbuf::{bytes_of, SubBuf};
+use crate::ring::wire;
 
 /// A word of the simulated machine.
 pub struct Word(Cell<u64>);
@@ -215,29 +216,31 @@ impl Block {
 
     /// Returns a placeholder for a block that comes from elsewhere.
     pub fn none() -> Self {
-        Block {
-            base: NonNull::dangling(),
-            layout: Alloc::new::<()>(),
-        }
+        // A header, as `Memory` asks for.
+        let layout = Alloc::from_size_align(wire::HEADER, 8).unwrap();
+        // SAFETY: the size is not 0.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
+        Block { base, layout }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.layout.size() != 0 {
-            // SAFETY: allocated in `new` with this layout.
-            unsafe { dealloc(self.base.as_ptr(), self.layout) };
-        }
+        // SAFETY: allocated in `new` or `none` with this layout.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) };
     }
 }
 
-// SAFETY: see `new`.
+// SAFETY: see `new` and `none`.
 unsafe impl Memory for Block {
     fn base(&self) -> NonNull<u8> {
         self.base
     }
     fn size(&self) -> usize {
-        self.layout.size()
+        match self.layout.size() {
+            wire::HEADER => 0,
+            size => size,
+        }
     }
 }
 
