@@ -27,6 +27,7 @@ use crate::{
             Parts,
             DISABLE_QUIESCE, //
         },
+        idle::IdleRing,
         violation::Violation, //
     },
 };
@@ -49,15 +50,21 @@ impl<'a> Quiescent<'a> {
         Self(own)
     }
 
+    /// Returns the ring, in no use.
+    fn idle(&mut self) -> IdleRing<'_, Kernel> {
+        let Self(own) = self;
+        // SAFETY: No writer is in the ring (invariant), and the state is the ring's and locked
+        // (invariant of `Own`).
+        unsafe { own.ring.idle(own.state) }
+    }
+
     /// Empties the ring.
     pub(super) fn empty(&mut self) {
         let Self(own) = self;
         let stats = own.stats();
         own.totals.empties(&stats);
         own.past.empties(stats.written, own.live);
-        // SAFETY: No writer is in the ring (invariant), and the state is the ring's and locked
-        // (invariant of `Own`).
-        unsafe { own.ring.reset(own.state) };
+        self.idle().reset();
     }
 
     /// Gives the ring other parts. Returns those that are not used any more.
@@ -66,10 +73,7 @@ impl<'a> Quiescent<'a> {
             // Its events would go anyway.
             self.empty();
         }
-        let Self(own) = self;
-        // SAFETY: No writer is in the ring (invariant), and the state is the ring's and locked
-        // (invariant of `Own`).
-        let left = unsafe { own.ring.resize(own.state, parts) };
+        let left = self.idle().resize(parts);
         left.unwrap_or_else(|rejected| rejected.0)
     }
 

@@ -59,5 +59,5 @@ unsafe impl Port for Kernel {
 }
 
 // SAFETY: All words are `Sync`; the bytes of sub-buffers are shared by the rules of `ring`, and the
-// parts are exchanged only while the exchanger alone uses the ring (contract of `CpuRing::resize`).
+// parts are exchanged only while the exchanger alone uses the ring (invariant of `IdleRing`).
 unsafe impl Sync for CpuRing<Kernel> {}

@@ -39,7 +39,7 @@ impl<P: Port> CpuRing<P> {
     ///
     /// # Safety
     ///
-    /// As for [`Self::reset`], but `state` may be shared.
+    /// As for [`Self::idle`], but `state` may be shared.
     pub(crate) unsafe fn check(&self, state: &ReaderState, clock: Clock) -> Result<(), Violation> {
         let pos = Pos(self.w.pos.get());
         // INVARIANT: the caller promises both.

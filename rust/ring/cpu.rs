@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The ring of one CPU: its words, grouped by their writers, and how it is made and emptied.
 
+use super::idle::IdleRing;
 use super::nest::Nest;
 use super::port::{LocalWord, Memory as _, Port, SharedWord};
 use core::cell::UnsafeCell;
-use core::ops::{Deref, DerefMut};
+use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::pos::{Layout, Pos, Seq};
@@ -94,7 +95,7 @@ pub(super) struct SharedSide<P: Port> {
     /// The sub-buffer at whose opening the writer tells readers: see [`super::watermark`]. Readers
     /// store it, under their lock.
     pub(super) watermark: P::Shared,
-    parts: QuiescedCell<Parts<P>>,
+    pub(super) parts: QuiescedCell<Parts<P>>,
 }
 
 /// A value that stays as it is while the ring is in use. A plain load for all users.
@@ -105,14 +106,15 @@ impl<T> QuiescedCell<T> {
         Self(UnsafeCell::new(value))
     }
 
-    /// Changes the value; returns the old one.
+    /// Returns the value, for change.
     ///
     /// # Safety
     ///
-    /// No reference to the value exists, and none is made during the call.
-    unsafe fn replace(&self, value: T) -> T {
-        // SAFETY: there is no other reference to the value during the call (precondition).
-        unsafe { core::mem::replace(&mut *self.0.get(), value) }
+    /// No other reference to the value exists, and none is made while the result is used.
+    #[allow(clippy::mut_from_ref)]
+    pub(super) unsafe fn get_mut(&self) -> &mut T {
+        // SAFETY: there is no other reference to the value as long as this (precondition).
+        unsafe { &mut *self.0.get() }
     }
 }
 
@@ -121,8 +123,8 @@ impl<T> Deref for QuiescedCell<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: only `replace` and `subbuf_mut` change the value, whose callers promise that
-        // there is no reference to it then.
+        // SAFETY: only callers of `get_mut` change the value, who promise that there is no reference
+        // to it then.
         unsafe { &*self.0.get() }
     }
 }
@@ -356,31 +358,8 @@ impl<P: Port> CpuRing<P> {
         Ok((ring, state))
     }
 
-    /// Empties the ring and sets its counters to 0. A ring that was broken is whole again. The
-    /// reader keeps its sub-buffer, which users may have mapped, as the spare.
-    ///
-    /// # Safety
-    ///
-    /// - No writer is active and none begins during the call (recording is disabled and a grace
-    ///   period has passed).
-    /// - `state` is this ring's, held exclusively.
-    pub(crate) unsafe fn reset(&self, state: &mut ReaderState) {
-        let first = self.unused_seq(self.slot_count(), *self.layout);
-        *state = self.begin(first, state.index());
-        self.set_disabled(DISABLE_BROKEN, false);
-    }
-
-    /// Does what [`Self::reset`] does; sub-buffers are counted from `first`, which belongs in slot
-    /// 0.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::reset`].
-    #[cfg(test)]
-    pub(crate) unsafe fn reset_to(&self, state: &mut ReaderState, first: Seq) {
-        *state = self.begin(first, state.index());
-    }
-
+    /// Makes the ring an empty one; sub-buffers are counted from `first`, which belongs in slot 0.
+    /// Returns the memory of its reader, which has the sub-buffer `spare`.
     fn begin(&self, first: Seq, spare: SubBufIndex) -> ReaderState {
         // In a broken ring it may be no place at all.
         let spare = SubBufIndex(spare.0.min(self.last_index().0));
@@ -643,34 +622,6 @@ impl<P: Port> CpuRing<P> {
         &self.s.parts.subbufs
     }
 
-    /// Returns a sub-buffer, for change.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::reset`], and no other reference to the parts exists.
-    #[allow(clippy::mut_from_ref)]
-    pub(super) unsafe fn subbuf_mut(&self, index: SubBufIndex) -> Option<&mut SubBuf<P>>
-    where
-        P::Table<SubBuf<P>>: DerefMut,
-    {
-        // SAFETY: the ring is in no use, and no other reference to the parts exists (precondition).
-        let parts = unsafe { &mut *self.s.parts.0.get() };
-        parts.subbufs.get_mut(index.0 as usize)
-    }
-
-    /// Exchanges the parts, whose sub-buffers are for `layout`; returns the old ones.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::reset`], and the caller makes all words fit the new parts before the ring is
-    /// used again.
-    pub(super) unsafe fn replace(&self, parts: Parts<P>, layout: Layout) -> Parts<P> {
-        // SAFETY: no writer and no reader is active (precondition), so there is no reference.
-        unsafe { self.layout.replace(layout) };
-        // SAFETY: no writer and no reader is active (precondition), so nothing borrows the parts.
-        unsafe { self.s.parts.replace(parts) }
-    }
-
     /// Returns the oldest sub-buffer that can still be in a slot, when number `seen` was found in
     /// one.
     ///
@@ -685,5 +636,24 @@ impl<P: Port> CpuRing<P> {
     pub(super) fn committed_in(&self, subbuf: &SubBuf<P>, seq: Seq) -> Option<Pos> {
         let c = subbuf.committed();
         (self.layout.seq(c) == seq).then_some(c)
+    }
+}
+
+impl<P: Port> IdleRing<'_, P> {
+    /// Empties the ring and sets its counters to 0. A ring that was broken is whole again. The
+    /// reader keeps its sub-buffer, which users may have mapped, as the spare.
+    pub(crate) fn reset(&mut self) {
+        let (ring, state) = self.split();
+        let first = ring.unused_seq(ring.slot_count(), *ring.layout);
+        *state = ring.begin(first, state.index());
+        ring.set_disabled(DISABLE_BROKEN, false);
+    }
+
+    /// Does what [`Self::reset`] does; sub-buffers are counted from `first`, which belongs in slot
+    /// 0.
+    #[cfg(test)]
+    pub(crate) fn reset_to(&mut self, first: Seq) {
+        let (ring, state) = self.split();
+        *state = ring.begin(first, state.index());
     }
 }

@@ -48,6 +48,7 @@ pub(crate) mod check;
 pub(crate) mod cpu;
 pub(crate) mod cursor;
 pub(crate) mod give;
+pub(crate) mod idle;
 #[cfg(test)]
 mod inspect;
 pub(crate) mod lend;

@@ -10,8 +10,9 @@
 use core::mem;
 
 use super::cpu::{CpuRing, CurrentSubBuf, Parts, ReaderState};
+use super::idle::{FittingParts, IdleRing};
 use super::port::{LocalWord, Memory as _, Port, SharedWord};
-use super::pos::{Layout, Pos, Seq};
+use super::pos::{Pos, Seq};
 use super::reader::Reader;
 use super::slot::{SlotWord, State, SubBufIndex};
 use super::subbuf::SubBuf;
@@ -26,7 +27,7 @@ struct KeptSubBuf {
     seq: Seq,
 }
 
-impl<P: Port> CpuRing<P>
+impl<P: Port> IdleRing<'_, P>
 where
     P::Table<SubBuf<P>>: core::ops::DerefMut,
 {
@@ -39,70 +40,35 @@ where
     ///
     /// Fails with [`RejectedParts`] when the sub-buffers are neither, or their number is wrong; the
     /// ring is then as it was.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::reset`].
-    pub(crate) unsafe fn resize(
-        &self,
-        state: &mut ReaderState,
-        parts: Parts<P>,
-    ) -> Result<Parts<P>, RejectedParts<P>> {
-        let layout = self.layout_of(&parts);
-        if layout.is_some() && self.is_broken() {
+    pub(crate) fn resize(&mut self, parts: Parts<P>) -> Result<Parts<P>, RejectedParts<P>> {
+        let parts = FittingParts::of(self.ring(), parts).map_err(RejectedParts)?;
+        if self.ring().is_broken() {
             // Its words do not say what could be kept.
-            // SAFETY: no writer is active and `state` is this ring's, held exclusively
-            // (precondition).
-            unsafe { self.reset(state) };
+            self.reset();
         }
-        match layout {
-            // SAFETY: the ring is in no use and `state` is its own (precondition); `layout_of`
-            // found the sub-buffers to be for the ring's layout, and enough with those of the ring.
-            Some(layout) if layout == *self.layout => Ok(unsafe { self.keep(state, parts) }),
-            // SAFETY: the ring is in no use and `state` is its own (precondition); `layout_of`
-            // found all sub-buffers to be for this layout.
-            Some(layout) => Ok(unsafe { self.begin_anew(state, parts, layout) }),
-            None => Err(RejectedParts(parts)),
+        if parts.layout() == *self.ring().layout {
+            Ok(self.keep(parts))
+        } else {
+            Ok(self.begin_anew(parts))
         }
-    }
-
-    /// Returns the layout that the ring would have with these parts, `None` if it cannot use them.
-    fn layout_of(&self, parts: &Parts<P>) -> Option<Layout> {
-        parts.check().ok()?;
-        let wanted = parts.subbufs.len();
-        let same = parts.count_of(self.layout.size());
-        if same.saturating_add(parts.count_of(0)) == wanted {
-            let there = same.saturating_add(self.subbufs().len());
-            return (there >= wanted).then_some(*self.layout);
-        }
-        let size = parts.subbufs.first()?.memory().size();
-        let layout = Layout::for_size(size)?;
-        (parts.count_of(size) == wanted).then_some(layout)
     }
 
     /// Makes the ring an empty one of `parts` that goes on counting where it was; returns the old
     /// parts.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::reset`]; the sub-buffers are for `layout`.
-    unsafe fn begin_anew(
-        &self,
-        state: &mut ReaderState,
-        parts: Parts<P>,
-        layout: Layout,
-    ) -> Parts<P> {
-        let first = self.unused_seq(parts.slots.len() as u64, layout);
-        let written = Reader { ring: self, state }.written();
-        self.w
+    fn begin_anew(&mut self, parts: FittingParts<P>) -> Parts<P> {
+        let (ring, state) = self.split();
+        let first = ring.unused_seq(parts.slots(), parts.layout());
+        let written = Reader { ring, state }.written();
+        ring.w
             .counters
             .overrun
             .set(written.saturating_sub(state.read));
-        // SAFETY: the ring is in no use, and the sub-buffers are for `layout` (precondition);
-        // `begin_at` makes all words fit the new parts.
-        let old = unsafe { self.replace(parts, layout) };
-        let spare = self.last_index();
-        self.begin_at(first, written, spare);
+        // SAFETY: `begin_at` makes all words fit the new parts, all of which have memory, as their
+        // layout is another one (invariant).
+        let old = unsafe { self.replace(parts) };
+        let (ring, state) = self.split();
+        let spare = ring.last_index();
+        ring.begin_at(first, written, spare);
         let untold = state.current.map_or(0, |c| c.lost);
         *state = ReaderState {
             current: None,
@@ -117,30 +83,26 @@ where
         old
     }
 
-    /// Makes `parts` those of the ring, with its unread events; returns the old ones.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::reset`]; the sub-buffers are for the layout of the ring, and with those of
-    /// the ring there are enough.
-    unsafe fn keep(&self, state: &mut ReaderState, parts: Parts<P>) -> Parts<P> {
-        self.settle(state);
-        let n = parts.slots.len() as u64;
-        let first = self.unused_seq(n, *self.layout);
-        let pos = Pos(self.w.pos.get());
-        let last = self.layout.seq(pos);
+    /// Makes `parts`, which are for the layout of the ring, those of the ring, with its unread
+    /// events; returns the old ones.
+    fn keep(&mut self, parts: FittingParts<P>) -> Parts<P> {
+        let (ring, state) = self.split();
+        ring.settle(state);
+        let n = parts.slots();
+        let first = ring.unused_seq(n, *ring.layout);
+        let pos = Pos(ring.w.pos.get());
+        let last = ring.layout.seq(pos);
         let own = state.current.filter(|c| !c.attached);
         // The oldest sub-buffer that stays in a slot.
-        let oldest = self
+        let oldest = ring
             .oldest(state)
             .max((last.wrapping_add(1)).saturating_sub(n));
-        let opened = Reader { ring: self, state }.turnover().opened;
-        self.lose_before(state, oldest);
+        let opened = Reader { ring, state }.turnover().opened;
+        ring.lose_before(state, oldest);
 
-        // SAFETY: the ring is in no use, and the sub-buffers are for its layout (precondition); the
-        // words are set below.
-        let mut old = unsafe { self.replace(parts, *self.layout) };
-        self.empty_slots(first, self.last_index());
+        // SAFETY: the words are set below, and `fill_up` gives memory to sub-buffers without.
+        let mut old = unsafe { self.replace(parts) };
+        self.ring().empty_slots(first, self.ring().last_index());
         let mut to = 0u32;
         let mut seq = oldest;
         while seq <= last {
@@ -152,9 +114,7 @@ where
                     was: seq,
                     seq: new_seq,
                 };
-                // SAFETY: the ring is in no use (precondition), and no reference to its parts is
-                // held.
-                unsafe { self.adopt(&mut old, kept, SubBufIndex(to)) };
+                self.adopt(&mut old, kept, SubBufIndex(to));
                 let fresh = if seq == last {
                     State::Open
                 } else {
@@ -164,7 +124,7 @@ where
                 if word.detached() {
                     new = new.attach().unwrap_or(new);
                 }
-                if let Some(slot) = self.slots().get(to as usize) {
+                if let Some(slot) = self.ring().slots().get(to as usize) {
                     slot.store(new.raw());
                 }
             }
@@ -179,49 +139,42 @@ where
                 was: c.seq,
                 seq: first.wrapping_sub(1),
             };
-            // SAFETY: the ring is in no use (precondition), and no reference to its parts is held.
-            unsafe { self.adopt(&mut old, kept, spare) };
-            state.current = Some(CurrentSubBuf {
+            self.adopt(&mut old, kept, spare);
+            self.state().current = Some(CurrentSubBuf {
                 seq: first.wrapping_sub(1),
                 index: spare,
                 ..c
             });
-        } else if let Some(c) = state.current {
-            state.current = Some(CurrentSubBuf {
+        } else if let Some(c) = self.state().current {
+            self.state().current = Some(CurrentSubBuf {
                 seq: first,
                 index: SubBufIndex(0),
                 ..c
             });
         }
+        let (ring, state) = self.split();
         state.spare = spare;
         state.next = first;
-        self.s.spare.store(u64::from(spare.0));
-        self.s.watermark.store(0);
+        ring.s.spare.store(u64::from(spare.0));
+        ring.s.watermark.store(0);
         let open = first.wrapping_add(u64::from(to)).wrapping_sub(1);
         state.begun = open.wrapping_sub(opened);
-        self.w.closing.set(open);
-        self.begin_live(open, SubBufIndex(to.wrapping_sub(1)));
-        self.w.times.forget();
-        let pos = self
+        ring.w.closing.set(open);
+        ring.begin_live(open, SubBufIndex(to.wrapping_sub(1)));
+        ring.w.times.forget();
+        let pos = ring
             .layout
-            .pos(open, self.layout.count(pos), self.layout.offset(pos));
-        self.w.pos.set(pos.0);
-        // SAFETY: the ring is in no use (precondition), and no reference to its parts is held.
-        unsafe { self.fill_up(&mut old) };
+            .pos(open, ring.layout.count(pos), ring.layout.offset(pos));
+        ring.w.pos.set(pos.0);
+        self.fill_up(&mut old);
         old
     }
 
     /// Gives sub-buffers without memory that of unused ones of `old`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::reset`], and no reference to the parts is held.
-    unsafe fn fill_up(&self, old: &mut Parts<P>) {
+    fn fill_up(&mut self, old: &mut Parts<P>) {
         let mut unused = old.subbufs.iter_mut().filter(|p| p.memory().size() != 0);
-        for to in 0..self.subbufs().len() {
-            // SAFETY: the ring is in no use and no reference to its parts is held (precondition);
-            // that of the turn before has ended.
-            let Some(subbuf) = (unsafe { self.subbuf_mut(SubBufIndex(to as u32)) }) else {
+        for to in 0..self.ring().subbufs().len() {
+            let Some(subbuf) = self.subbuf(SubBufIndex(to as u32)) else {
                 return;
             };
             if subbuf.memory().size() != 0 {
@@ -234,6 +187,26 @@ where
         }
     }
 
+    /// Moves the sub-buffer `kept` of the old parts to place `to` of the new ones.
+    fn adopt(&mut self, old: &mut Parts<P>, kept: KeptSubBuf, to: SubBufIndex) {
+        let from = old.subbufs.get_mut(kept.old.0 as usize);
+        let (Some(from), Some(new)) = (from, self.subbuf(to)) else {
+            return;
+        };
+        mem::swap(from, new);
+        let ring = self.ring();
+        if let Some(to) = ring.subbuf(to) {
+            // In a ring that was found broken the commit may be that of an earlier number.
+            let pos = ring.committed_in(to, kept.was).unwrap_or(Pos(0));
+            let pos = ring
+                .layout
+                .pos(kept.seq, ring.layout.count(pos), ring.layout.offset(pos));
+            to.commit.store_release(pos.0);
+        }
+    }
+}
+
+impl<P: Port> CpuRing<P> {
     /// Makes an attached sub-buffer that writers have left the reader's own.
     fn settle(&self, state: &mut ReaderState) {
         let Some(cur) = state.current.filter(|c| c.attached) else {
@@ -293,25 +266,6 @@ where
                 self.w.counters.overrun.add(self.layout.count(pos));
             }
             at = at.wrapping_add(1);
-        }
-    }
-
-    /// Moves the sub-buffer `kept` of the old parts to place `to` of the new ones.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::reset`], and no reference to the parts is held.
-    unsafe fn adopt(&self, old: &mut Parts<P>, kept: KeptSubBuf, to: SubBufIndex) {
-        // SAFETY: the ring is in no use, and no reference to its parts is held (precondition).
-        let new = unsafe { self.subbuf_mut(to) };
-        if let (Some(from), Some(to)) = (old.subbufs.get_mut(kept.old.0 as usize), new) {
-            mem::swap(from, to);
-            // In a ring that was found broken the commit may be that of an earlier number.
-            let pos = self.committed_in(to, kept.was).unwrap_or(Pos(0));
-            let pos = self
-                .layout
-                .pos(kept.seq, self.layout.count(pos), self.layout.offset(pos));
-            to.commit.store_release(pos.0);
         }
     }
 }

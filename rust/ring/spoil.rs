@@ -60,7 +60,7 @@ impl<P: Port> CpuRing<P> {
     ///
     /// # Safety
     ///
-    /// As for [`Self::reset`]. A caller that uses the ring before it is emptied must be content
+    /// As for [`Self::idle`]. A caller that uses the ring before it is emptied must be content
     /// with any result.
     pub(crate) unsafe fn spoil(
         &self,

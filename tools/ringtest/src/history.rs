@@ -136,7 +136,7 @@ fn explore_class(class: Class) {
     WORLD.with(|p| p.set(&w));
     let runs = explore(&[], ALL, || {
         // SAFETY: no writer is active.
-        unsafe { w.ring.reset(&mut w.reader.borrow_mut()) };
+        unsafe { w.ring.idle(&mut w.reader.borrow_mut()) }.reset();
         w.nested.set(class.nested);
         w.clock.set(1000);
         w.times.borrow_mut().clear();

@@ -397,7 +397,7 @@ fn numbers_of_sub_buffers_end_and_begin_anew() {
         let first = ring.last_seq() - left;
         assert_eq!(first % SLOTS as u64, 0);
         // SAFETY: no writer is active and this is the only reader.
-        unsafe { ring.reset_to(&mut state, first) };
+        unsafe { ring.idle(&mut state) }.reset_to(first);
         // SAFETY: one thread, one writer at a time.
         let writer = unsafe { ring.writer() };
         for time in 0..=left {
@@ -413,7 +413,7 @@ fn numbers_of_sub_buffers_end_and_begin_anew() {
         let end = stats(&ring, &mut state);
         assert_eq!((end.written, end.read, end.broken), (left + 1, left + 1, 0));
         // SAFETY: no writer is active and this is the only reader.
-        unsafe { ring.reset(&mut state) };
+        unsafe { ring.idle(&mut state) }.reset();
         for time in 0..2 * SLOTS as u64 {
             writer.reserve(whole, || time).unwrap().commit();
         }

@@ -618,7 +618,7 @@ impl World {
             *page = SubBuf::new(Block::none());
         }
         // SAFETY: no writer is active and this is the only reader.
-        let old = unsafe { self.ring.resize(&mut self.reader.borrow_mut(), parts) };
+        let old = unsafe { self.ring.idle(&mut self.reader.borrow_mut()) }.resize(parts);
         assert!(old.is_ok());
         self.front.set(None);
         let kept = self.rest();
@@ -643,10 +643,8 @@ impl World {
         self.rest();
         let before = self.stats();
         // SAFETY: no writer is active and this is the only reader.
-        let parts = unsafe {
-            self.ring
-                .resize(&mut self.reader.borrow_mut(), parts(slots, new))
-        };
+        let parts =
+            unsafe { self.ring.idle(&mut self.reader.borrow_mut()) }.resize(parts(slots, new));
         let parts = parts.unwrap_or_else(|_| panic!("the parts are not taken"));
         assert!(parts.subbufs.iter().all(|p| p.memory().size() == old));
         self.size.set(new);
@@ -687,8 +685,8 @@ impl World {
         ] {
             let (slots, subbufs) = (bad.slots.len(), bad.subbufs.len());
             // SAFETY: no writer is active and this is the only reader.
-            let Err(back) = (unsafe { self.ring.resize(&mut self.reader.borrow_mut(), bad) })
-            else {
+            let taken = unsafe { self.ring.idle(&mut self.reader.borrow_mut()) }.resize(bad);
+            let Err(back) = taken else {
                 panic!("{slots} slots and {subbufs} sub-buffers are taken");
             };
             assert_eq!((back.0.slots.len(), back.0.subbufs.len()), (slots, subbufs));
@@ -702,7 +700,7 @@ impl World {
         self.skipped.set(0);
         let mine = self.with_reader(|r| r.lent().index);
         // SAFETY: no writer is active and this is the only reader.
-        unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
+        unsafe { self.ring.idle(&mut self.reader.borrow_mut()) }.reset();
         self.oracle.borrow_mut().reset();
         self.thrown.set(0);
         self.front.set(None);

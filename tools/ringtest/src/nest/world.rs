@@ -91,7 +91,7 @@ impl World {
         let (pos, nest) = self.ring.words();
         watch(pos, nest);
         // SAFETY: no writer is active.
-        unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
+        unsafe { self.ring.idle(&mut self.reader.borrow_mut()) }.reset();
         self.ring.set_overwrite(plan.overwrite);
         self.clock.set(1000);
         self.log.borrow_mut().clear();

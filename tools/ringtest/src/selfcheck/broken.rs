@@ -29,14 +29,15 @@ impl Rig {
 
     fn reset(&mut self) {
         // SAFETY: no writer is active and this is the only reader.
-        unsafe { self.ring.reset(&mut self.state) };
+        unsafe { self.ring.idle(&mut self.state) }.reset();
     }
 
     fn resize(&mut self, slots: usize) {
         let size = self.size;
         let parts = parts(slots, size);
         // SAFETY: no writer is active and this is the only reader.
-        assert!(unsafe { self.ring.resize(&mut self.state, parts) }.is_ok());
+        let resized = unsafe { self.ring.idle(&mut self.state) }.resize(parts);
+        assert!(resized.is_ok());
     }
 
     /// Does everything that a reader does, at most as often as a whole ring would need it.
