@@ -28,6 +28,7 @@ use crate::{
             Hooked, //
         },
         grace,
+        kept::KeptValue,
         sort, //
     },
     probes::{
@@ -134,8 +135,7 @@ impl FunctionEngine {
         }
         for (at, user) in (0..).zip(&self.users) {
             let bit = 1u64.wrapping_shl(at);
-            // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
-            let target = unsafe { user.target.again() };
+            let target = user.target.clone();
             let target = match alone && dispatch.nesting.is_some() {
                 true => match OnlyTarget::new(target, &user.wish.manner) {
                     Ok(only) => {
@@ -152,7 +152,7 @@ impl FunctionEngine {
             } else if alone {
                 dispatch.alone = target;
             } else {
-                dispatch.targets.push(target, GFP_KERNEL)?;
+                dispatch.add(target)?;
             }
             if agreed || matches!(user.wish.wanted, Wanted::All) {
                 dispatch.always |= bit;
@@ -162,10 +162,8 @@ impl FunctionEngine {
                 table::add(&mut dispatch.table, *address, bit);
             }
         }
-        if let ([first, second], true) = (&dispatch.targets[..], agreed) {
-            // SAFETY: As above, the sinks stay until `detach` has returned.
-            let again = |target: &FunctionTarget| unsafe { target.again() };
-            dispatch.pair = [again(first), again(second)];
+        if let (Some(both), true) = (dispatch.both(), agreed) {
+            dispatch.pair = both;
         }
         Ok(KBox::new(dispatch, GFP_KERNEL)?)
     }
@@ -286,22 +284,17 @@ impl users::Engine for FunctionEngine {
     }
 }
 
-/// Begins to record the functions `wanted` into `sink`, in this manner.
+/// Begins to record the functions `wanted` into `sink`, which is not attached, in this manner.
 ///
 /// # Errors
 ///
 /// `ENOSPC` for too many users, `ENOMEM`, and those of the kernel: nothing is recorded.
-///
-/// # Safety
-///
-/// The sink stays until [`detach`] for it has returned. It is not attached.
-pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted, manner: Manner) -> Result {
+pub(super) fn attach(sink: &KeptValue<Sink>, wanted: Wanted, manner: Manner) -> Result {
     let mut engine = ENGINE.lock();
     if engine.users.len() >= MOST_TARGETS {
         return Err(ENOSPC);
     }
-    // SAFETY: The caller promises that the sink stays, and `detach` waits for the hooks.
-    let target = unsafe { FunctionTarget::new(sink) };
+    let target = FunctionTarget::new(sink);
     let wish = Wish { wanted, manner };
     users::attach(&mut *engine, FunctionUser { target, wish })
 }
@@ -311,11 +304,7 @@ pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted, manner: Manner) -> Resu
 /// # Errors
 ///
 /// As for [`attach`]: it obeys those before. None without commands.
-///
-/// # Safety
-///
-/// The sink stays until this was called for it without commands.
-pub(crate) unsafe fn follow_commands(sink: &Sink, commands: Option<Arc<Commands>>) -> Result {
+pub(crate) fn follow_commands(sink: &KeptValue<Sink>, commands: Option<Arc<Commands>>) -> Result {
     let whose = Whose::commands(sink);
     let mut engine = ENGINE.lock();
     let Some(commands) = commands else {
@@ -341,8 +330,7 @@ pub(crate) unsafe fn follow_commands(sink: &Sink, commands: Option<Arc<Commands>
     if engine.users.len() >= MOST_TARGETS {
         return Err(ENOSPC);
     }
-    // SAFETY: The caller promises that the sink stays, and `detach` waits for the hooks.
-    let target = unsafe { FunctionTarget::new(sink) };
+    let target = FunctionTarget::new(sink);
     users::attach(&mut *engine, FunctionUser { target, wish })
 }
 

@@ -25,7 +25,10 @@ use super::{
 };
 use crate::{
     functions::words,
-    kapi::grace,
+    kapi::{
+        grace,
+        kept::KeptValue, //
+    },
     probes::{
         GraphPlaces,
         GraphRules,
@@ -50,19 +53,28 @@ use kernel::{
 pub(crate) struct FunctionFilter {
     #[pin]
     pub(super) selections: Mutex<Selections>,
-    rules: GraphRules,
+    rules: Arc<GraphRules>,
     /// What calls follow that a tracer of latencies records.
-    followed: GraphRules,
+    followed: Arc<GraphRules>,
 }
 
 impl FunctionFilter {
     /// Returns one that selects every function.
-    pub(crate) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
-            selections <- new_mutex!(Selections::none()),
-            rules: GraphRules::new(),
-            followed: GraphRules::of_followed(),
-        })
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let rules = Arc::new(GraphRules::new(), GFP_KERNEL)?;
+        let followed = Arc::new(GraphRules::of_followed(), GFP_KERNEL)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                selections <- new_mutex!(Selections::none()),
+                rules,
+                followed,
+            }),
+            GFP_KERNEL,
+        )
     }
 
     /// Returns what is asked of calls besides.
@@ -83,16 +95,12 @@ impl FunctionFilter {
     }
 
     /// Begins to record the selected functions into `sink`, for which it does not record already, as `how`
-    /// says.
+    /// says. It is always the same sink.
     ///
     /// # Errors
     ///
     /// `ENOSPC` when too many instances do, `ENOMEM`, and those of the kernel.
-    ///
-    /// # Safety
-    ///
-    /// The sink stays until [`Self::stop`] for it has returned; it is always the same.
-    pub(crate) unsafe fn start(&self, sink: &Sink, how: How) -> Result {
+    pub(crate) fn begin(&self, sink: &KeptValue<Sink>, how: How) -> Result {
         let mut selections = self.selections.lock();
         let wanted = selections.wanted()?;
         let manner = how.manner(&Manner {
@@ -100,11 +108,9 @@ impl FunctionFilter {
             once: None,
             ..selections.manner.clone()
         })?;
-        // SAFETY: The sink stays until `stop` has returned, which detaches it.
-        unsafe { engine::attach(sink, wanted, manner.clone()) }?;
+        engine::attach(sink, wanted, manner.clone())?;
         selections.is_on = true;
-        // SAFETY: The sink stays as long; where this fails, nothing has it.
-        if let Err(why) = unsafe { selections.watch_idle(sink, &manner) } {
+        if let Err(why) = selections.watch_idle(sink, &manner) {
             selections.detach(sink);
             return Err(why);
         }
@@ -112,47 +118,41 @@ impl FunctionFilter {
         Ok(())
     }
 
+    /// As [`Self::begin`].
+    ///
+    /// # Safety
+    ///
+    /// There is nothing to promise: for `tracers::irqsoff`, which has a block for it.
+    pub(crate) unsafe fn start(&self, sink: &KeptValue<Sink>, how: How) -> Result {
+        self.begin(sink, how)
+    }
+
     /// Begins to record the calls of the selected functions that follow the rules into `sink`, for which it
     /// does not record already. Time asleep counts unless it is `awake`.
     ///
     /// # Errors
     ///
-    /// As for [`Self::start`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::start`], and `self` stays as long.
-    pub(crate) unsafe fn start_graph(&self, sink: &Sink, awake: bool) -> Result {
-        // SAFETY: The caller promises what is asked for.
-        unsafe { self.start_calls(sink, &self.rules, awake) }
+    /// As for [`Self::begin`].
+    pub(crate) fn start_graph(&self, sink: &KeptValue<Sink>, awake: bool) -> Result {
+        self.start_calls(sink, &self.rules, awake)
     }
 
     /// As [`Self::start_graph`], of the calls on the CPU of the task that a tracer of latencies follows.
     ///
     /// # Errors
     ///
-    /// As for [`Self::start`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::start_graph`].
-    pub(crate) unsafe fn start_followed_calls(&self, sink: &Sink) -> Result {
-        // SAFETY: The caller promises what is asked for.
-        unsafe { self.start_calls(sink, &self.followed, false) }
+    /// As for [`Self::begin`].
+    pub(crate) fn start_followed_calls(&self, sink: &KeptValue<Sink>) -> Result {
+        self.start_calls(sink, &self.followed, false)
     }
 
     /// Begins to record the calls that follow `rules`, which are those of `self`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::start_graph`].
-    unsafe fn start_calls(&self, sink: &Sink, rules: &GraphRules, awake: bool) -> Result {
+    fn start_calls(&self, sink: &KeptValue<Sink>, rules: &Arc<GraphRules>, awake: bool) -> Result {
         let mut selections = self.selections.lock();
         selections.graphs = true;
-        let attached = selections.wanted().and_then(|wanted| {
-            // SAFETY: Sink and rules stay until `stop` has returned, which detaches them.
-            unsafe { graph::attach(sink, rules, wanted, awake) }
-        });
+        let attached = selections
+            .wanted()
+            .and_then(|wanted| graph::attach(sink, rules, wanted, awake));
         selections.is_on = attached.is_ok();
         selections.graphs = attached.is_ok();
         attached
@@ -229,7 +229,7 @@ impl FunctionFilter {
     /// # Errors
     ///
     /// `ENOMEM`: it is as before.
-    pub(crate) fn change(&self, sink: &Sink, how: How) -> Result {
+    pub(crate) fn change(&self, sink: &KeptValue<Sink>, how: How) -> Result {
         let mut selections = self.selections.lock();
         let manner = how.manner(&selections.manner)?;
         let before = selections.manner.repeats.clone();

@@ -31,6 +31,7 @@ use crate::{
             GraphHooks,
             KeptCall, //
         },
+        kept::KeptValue,
         sort, //
     },
     probes::{
@@ -43,7 +44,10 @@ use crate::{
         MOST_GRAPH_TARGETS, //
     },
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Free sets that are kept, so that one change does not have to wait for another.
 const SPARE: usize = 8;
@@ -157,8 +161,7 @@ impl CallEngine {
     /// `ENOMEM`.
     fn dispatch(&self) -> Result<KBox<GraphDispatch>> {
         let mut dispatch = GraphDispatch::default();
-        // SAFETY: Sink and rules stay until `detach` has returned, which waits for the hooks.
-        let again = |user: &CallUser| unsafe { user.target.again() };
+        let again = |user: &CallUser| user.target.clone();
         let in_table = match self.users.as_slice() {
             // Each set that counts has functions alone that this one wants.
             [user] => {
@@ -276,23 +279,17 @@ impl users::Engine for CallEngine {
 /// # Errors
 ///
 /// `ENOSPC` for too many users, `ENOMEM`, and those of the kernel: nothing is recorded.
-///
-/// # Safety
-///
-/// Sink and rules stay until [`detach`] for the sink has returned. It is not attached.
-pub(super) unsafe fn attach(
-    sink: &Sink,
-    rules: &GraphRules,
+pub(super) fn attach(
+    sink: &KeptValue<Sink>,
+    rules: &Arc<GraphRules>,
     wanted: Wanted,
     awake: bool,
 ) -> Result {
     let wanted = addresses(wanted)?;
     let mut engine = ENGINE.lock();
     let place = engine.free_place().ok_or(ENOSPC)?;
-    // SAFETY: The caller promises that both stay, and `detach` waits for the hooks.
-    let target = unsafe { GraphTarget::new(sink, rules) };
     let user = CallUser {
-        target,
+        target: GraphTarget::new(sink, rules),
         place,
         wanted,
         awake,

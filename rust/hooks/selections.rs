@@ -18,7 +18,10 @@ use super::{
     waiting::Waiting, //
 };
 use crate::{
-    kapi::sort,
+    kapi::{
+        kept::KeptValue,
+        sort, //
+    },
     probes::{
         GraphPlaces,
         IdleRepeats,
@@ -185,16 +188,14 @@ impl Selections {
     }
 
     /// The same, where repeats may be counted that were not before, or no longer.
-    pub(super) fn change_manner(&mut self, sink: &Sink, manner: Manner) -> Result {
+    pub(super) fn change_manner(&mut self, sink: &KeptValue<Sink>, manner: Manner) -> Result {
         if self.is_on && !self.graphs {
-            // SAFETY: The sink stays until `stop` has returned, which detaches it.
-            unsafe { self.watch_idle(sink, &manner) }?;
+            self.watch_idle(sink, &manner)?;
         }
         let before = self.manner.clone();
         self.put_manner(sink, manner).inspect_err(|_| {
             // Without memory for it a reader finds the repeats.
-            // SAFETY: The sink stays, as above.
-            let _ = unsafe { self.watch_idle(sink, &before) };
+            let _ = self.watch_idle(sink, &before);
         })
     }
 
@@ -309,11 +310,7 @@ impl Selections {
     /// # Errors
     ///
     /// `ENOMEM`, and nothing has changed.
-    ///
-    /// # Safety
-    ///
-    /// The sink stays until [`Self::detach`] for it has returned, or this was called for a manner that counts none.
-    pub(super) unsafe fn watch_idle(&mut self, sink: &Sink, manner: &Manner) -> Result {
+    pub(super) fn watch_idle(&mut self, sink: &KeptValue<Sink>, manner: &Manner) -> Result {
         let Some(repeats) = &manner.repeats else {
             self.idle = None;
             return Ok(());
@@ -321,8 +318,7 @@ impl Selections {
         if self.idle.as_ref().is_some_and(|idle| idle.is_of(repeats)) {
             return Ok(());
         }
-        // SAFETY: The sink stays as the caller promises: what watches goes in `detach`, or above.
-        match unsafe { IdleRepeats::new(sink, repeats.clone()) } {
+        match IdleRepeats::new(sink, repeats.clone()) {
             Ok(idle) => self.idle = Some(idle),
             Err(ENOMEM) => return Err(ENOMEM),
             // The kernel does not tell: a reader finds them.

@@ -33,7 +33,7 @@ impl Instance {
 
     /// Returns the name by which sources know the instance.
     pub(crate) fn recipient(&self) -> Recipient {
-        Recipient::at(&self.sink)
+        Recipient::at(&*self.sink)
     }
 
     /// Has the source of its event put the probe of `file` on. `events` is locked.

@@ -330,8 +330,7 @@ impl Instance {
 
     /// Has hooks see `list`, or no commands.
     fn follow_commands(&self, list: Option<Arc<Commands>>) -> Result {
-        // SAFETY: The sink is a part of this instance; `forget_commands` ends this before it goes.
-        unsafe { hooks::follow_commands(&self.sink, list) }
+        hooks::follow_commands(&self.sink, list)
     }
 
     /// Drops commands that `goes` names, for good.

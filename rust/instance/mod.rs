@@ -87,6 +87,7 @@ use crate::{
     hooks::FunctionFilter,
     kapi::{
         clock,
+        kept::KeptValue,
         percpu::CpuPin,
         wait::Poller,
         words::SharedU64,
@@ -192,11 +193,9 @@ pub(crate) struct Instance {
     /// The options as they were before the tracer, which holds some of them.
     options_before: Atomic<u64>,
     /// The functions that are traced when the tracer traces functions.
-    #[pin]
-    functions: FunctionFilter,
+    functions: Arc<FunctionFilter>,
     /// What writers need: rings, clock and actions.
-    #[pin]
-    sink: Sink,
+    sink: KeptValue<Sink>,
     /// The list that `sink` points to.
     #[pin]
     actions: Mutex<Actions>,
@@ -243,6 +242,8 @@ impl Instance {
         let number = NUMBERS.fetch_add(1, Relaxed);
         let buffers = Buffers::new(CString::try_from(&*name)?, !top)?;
         let worker = Worker::new(number, triggers::work);
+        let sink = Arc::pin_init(Sink::new(buffers, ClockId::Local, worker), GFP_KERNEL)?;
+        let functions = FunctionFilter::new()?;
         let this = Arc::pin_init(
             pin_init!(Self {
                 name,
@@ -271,8 +272,8 @@ impl Instance {
                 tracer_records: Atomic::new(false),
                 tracer_lines: Atomic::new(0),
                 options_before: Atomic::new(0),
-                functions <- FunctionFilter::new(),
-                sink <- Sink::new(buffers, ClockId::Local, worker),
+                functions,
+                sink: KeptValue::new(sink),
                 actions <- new_mutex!(Actions::new()),
                 pids,
                 pipes <- new_mutex!(KVec::new()),

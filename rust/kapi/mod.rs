@@ -28,6 +28,7 @@ pub(crate) mod hook_registers;
 pub(crate) mod inode;
 pub(crate) mod irq_lock;
 pub(crate) mod irqs;
+pub(crate) mod kept;
 pub(crate) mod kernel_btf;
 pub(crate) mod kernel_tracefs;
 pub(crate) mod kprobe;

@@ -46,11 +46,15 @@ use crate::{
         clock,
         context,
         grace_ref::GraceRef,
-        hook_registers::EntryRegisters, //
+        hook_registers::EntryRegisters,
+        kept::{
+            KeptValue,
+            KeptRef,
+            KeptRefs, //
+        }, //
     },
     ring::writer::FastReserve, //
 };
-use core::ptr;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -66,44 +70,18 @@ type FunctionEvent<'r> = FastEvent<ExitRing<'r>, Bytes<LEN>>;
 pub(crate) const MOST_TARGETS: usize = u64::BITS as usize;
 
 /// An instance that functions are recorded for, or none.
-///
-/// # Invariants
-///
-/// The sink stays until the target was forgotten, or no [`Dispatch`] that was published has it, and the hooks
-/// that may have found it have ended.
-#[derive(Default)]
-pub(crate) struct FunctionTarget(GraceRef<Sink>);
+#[derive(Clone, Default)]
+pub(crate) struct FunctionTarget(KeptRef<Sink>);
 
 impl FunctionTarget {
     /// Returns the target that records into `sink`.
-    ///
-    /// # Safety
-    ///
-    /// The sink stays as the invariant of the type says.
-    pub(crate) unsafe fn new(sink: &Sink) -> Self {
-        let target = Self::default();
-        // INVARIANT: The caller promises that.
-        // SAFETY: The caller promises to keep the sink as long as a hook may have got it.
-        unsafe { target.0.set(Some(sink)) };
-        target
-    }
-
-    /// Returns another target that records into the same sink.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::new`].
-    pub(crate) unsafe fn again(&self) -> Self {
-        let target = Self::default();
-        // INVARIANT: The caller promises that.
-        // SAFETY: The caller promises to keep the sink as long as a hook may have got it.
-        unsafe { target.0.set(self.sink()) };
-        target
+    pub(crate) fn new(sink: &KeptValue<Sink>) -> Self {
+        Self(sink.into())
     }
 
     /// Returns whether it records into `sink`.
     pub(crate) fn is(&self, sink: &Sink) -> bool {
-        self.sink().is_some_and(|own| ptr::eq(own, sink))
+        self.0.is(sink)
     }
 
     /// Forgets the sink, from now on.
@@ -127,7 +105,7 @@ pub(crate) struct Dispatch {
     /// Two, when there are no others, and both want whatever calls the hook; `targets` has them as well.
     pub(crate) pair: [FunctionTarget; 2],
     /// All of them, at most [`MOST_TARGETS`]; none when there are manners.
-    pub(crate) targets: KVec<FunctionTarget>,
+    pub(crate) targets: KeptRefs<Sink>,
     /// One bit for each target that wants whatever calls the hook.
     pub(crate) always: u64,
     /// What the others want.
@@ -139,13 +117,30 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
+    /// Adds a target to those that it has.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn add(&mut self, target: FunctionTarget) -> Result {
+        self.targets.push(target.0)
+    }
+
+    /// Returns its targets if there are two.
+    pub(crate) fn both(&self) -> Option<[FunctionTarget; 2]> {
+        match self.targets.all() {
+            [first, second] => Some([first, second].map(|target| FunctionTarget(target.clone()))),
+            _ => None,
+        }
+    }
+
     /// Does nothing for `sink` any more, from now on: records nothing, or obeys no commands.
     pub(crate) fn forget(&self, sink: &Sink, commands: bool) {
         let is_meant = |manner: &Manner| manner.commands.is_some() == commands;
         let with_manners = self.by_manner.iter().filter(|row| is_meant(&row.1));
         let with_manners = with_manners.map(|(target, _)| target);
-        let targets = Iterator::chain(self.targets.iter(), with_manners);
-        Iterator::chain(targets, &self.pair)
+        self.targets.forget(sink);
+        Iterator::chain(with_manners, &self.pair)
             .filter(|target| target.is(sink))
             .for_each(FunctionTarget::forget);
     }
@@ -220,7 +215,7 @@ extern "C" fn record_each(
     let mut wanted = dispatch.wanted(address);
     loop {
         let target = dispatch.targets.get(wanted.trailing_zeros() as usize);
-        let Some(target) = target else {
+        let Some(sink) = target else {
             // No target wants it, or none is recorded for as usual.
             return match &dispatch.nesting {
                 Some(nesting) => record_by_manner(dispatch, nesting, exit, address, caller, regs),
@@ -228,7 +223,7 @@ extern "C" fn record_each(
             };
         };
         wanted &= wanted.wrapping_sub(1);
-        let Some(sink) = target.sink() else {
+        let Some(sink) = sink else {
             continue;
         };
         if wanted == 0 {

@@ -51,6 +51,10 @@ use crate::{
             EntryRegisters,
             ExitRegisters, //
         },
+        kept::{
+            KeptValue,
+            KeptRef, //
+        },
         percpu::PinRef,
         port::Kernel, //
     },
@@ -68,10 +72,12 @@ use crate::{
 };
 use core::{
     cell::Cell,
-    ffi::c_int,
-    ptr, //
+    ffi::c_int, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// How often the kernel has disabled preemption when it calls a hook: against recursion and for RCU.
 pub(super) const OWN: u32 = 2;
@@ -91,57 +97,32 @@ pub(super) const FOLLOWED: c_int = 0;
 pub(super) const IGNORED: c_int = 1;
 
 /// An instance that calls are recorded for, or none.
-///
-/// # Invariants
-///
-/// Sink and rules stay until the target was forgotten, or no [`GraphDispatch`] that was published has it, and
-/// the hooks that may have found it have ended.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct GraphTarget {
-    sink: GraceRef<Sink>,
-    rules: GraceRef<GraphRules>,
+    sink: KeptRef<Sink>,
+    rules: KeptRef<GraphRules>,
 }
 
 impl GraphTarget {
     /// Returns none.
     pub(crate) fn none() -> Self {
         Self {
-            sink: GraceRef::none(),
-            rules: GraceRef::none(),
+            sink: KeptRef::none(),
+            rules: KeptRef::none(),
         }
     }
 
     /// Returns the target that records into `sink` what follows `rules`.
-    ///
-    /// # Safety
-    ///
-    /// Both stay as the invariant of the type says.
-    pub(crate) unsafe fn new(sink: &Sink, rules: &GraphRules) -> Self {
-        let target = Self::none();
-        // INVARIANT: The caller promises that.
-        // SAFETY: The caller promises to keep the sink as long as a hook may have got it.
-        unsafe { target.sink.set(Some(sink)) };
-        // SAFETY: The caller promises to keep the rules as long as a hook may have got them.
-        unsafe { target.rules.set(Some(rules)) };
-        target
-    }
-
-    /// Returns another target with the same parts.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::new`].
-    pub(crate) unsafe fn again(&self) -> Self {
-        match self.parts() {
-            // SAFETY: The caller promises what `new` asks for.
-            Some((sink, rules)) => unsafe { Self::new(sink, rules) },
-            None => Self::none(),
+    pub(crate) fn new(sink: &KeptValue<Sink>, rules: &Arc<GraphRules>) -> Self {
+        Self {
+            sink: sink.into(),
+            rules: rules.into(),
         }
     }
 
     /// Returns whether it records into `sink`.
     pub(crate) fn is(&self, sink: &Sink) -> bool {
-        self.sink.get().is_some_and(|own| ptr::eq(own, sink))
+        self.sink.is(sink)
     }
 
     /// Forgets the sink, and with it the rules, from now on.

@@ -8,7 +8,10 @@ use super::{
     Sink, //
 };
 use crate::{
-    kapi::percpu::CpuPin,
+    kapi::{
+        kept::KeptValue,
+        percpu::CpuPin, //
+    },
     tasks::{
         attached::Probe,
         watch::TaskWatch, //
@@ -48,14 +51,8 @@ impl IdleRepeats {
     /// # Errors
     ///
     /// `ENODEV` when the kernel does not tell when a CPU goes idle, `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// The sink stays longer than the result.
-    pub(crate) unsafe fn new(sink: &Sink, repeats: Arc<Repeats>) -> Result<Self> {
-        // SAFETY: The caller promises that the sink stays as long as a probe may use it: dropping the watch waits for
-        // the probes.
-        let target = unsafe { FunctionTarget::new(sink) };
+    pub(crate) fn new(sink: &KeptValue<Sink>, repeats: Arc<Repeats>) -> Result<Self> {
+        let target = FunctionTarget::new(sink);
         let counted = KBox::new(CountedRepeats { repeats, target }, GFP_KERNEL)?;
         // SAFETY: It stays where it is: the box is dropped after the watch.
         let watch = unsafe { TaskWatch::new(&*counted, &[Probe::on_idle(state_changed)]) }?;

@@ -37,16 +37,14 @@ pub(super) fn are_calls() -> bool {
 fn begin(host: &Host<'_>) -> Result {
     let (functions, sink) = (host.functions(), host.sink());
     if are_calls() {
-        // SAFETY: Sink and functions are those of the host, which stay until its tracer has stopped (invariant).
-        unsafe { functions.start_followed_calls(sink) }?;
+        functions.start_followed_calls(sink)?;
     } else {
         let how = How {
             args: true,
             of_followed: Some(FollowedPart::Task),
             ..How::default()
         };
-        // SAFETY: The sink is that of the host, which stays until its tracer has stopped (invariant).
-        unsafe { functions.start(sink, how) }?;
+        functions.begin(sink, how)?;
     }
     ON.store(1);
     Ok(())

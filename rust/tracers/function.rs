@@ -69,8 +69,7 @@ impl Tracer for FunctionTracer {
 
     fn start(&self, host: &Host<'_>) -> Result {
         let how = how(host.options())?;
-        // SAFETY: The sink is that of the host, which stays until `stop` has returned (invariant).
-        unsafe { host.functions().start(host.sink(), how) }
+        host.functions().begin(host.sink(), how)
     }
 
     fn stop(&self, host: &Host<'_>) {

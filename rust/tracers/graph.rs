@@ -70,8 +70,7 @@ impl Tracer for GraphTracer {
     fn start(&self, host: &Host<'_>) -> Result {
         prepare(host)?;
         let awake = !host.options().has(Opt::SleepTime);
-        // SAFETY: Sink and functions are those of the host, which stay until `stop` has returned (invariant).
-        unsafe { host.functions().start_graph(host.sink(), awake) }
+        host.functions().start_graph(host.sink(), awake)
     }
 
     fn stop(&self, host: &Host<'_>) {

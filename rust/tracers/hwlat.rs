@@ -20,8 +20,8 @@ use crate::{
     hooks::FunctionFilter,
     kapi::{
         clock,
-        grace_ref::GraceRef,
         irqs,
+        kept::KeptValue,
         percpu::CpuPin,
         threads::{
             self,
@@ -125,9 +125,9 @@ impl HwlatRun {
 
 /// What all threads of a run have.
 struct HwlatSearch {
-    /// Those of the instance, from [`HwlatTracer::start`] until [`HwlatTracer::stop`].
-    sink: GraceRef<Sink>,
-    functions: GraceRef<FunctionFilter>,
+    /// Those of the instance.
+    sink: KeptValue<Sink>,
+    functions: Arc<FunctionFilter>,
     /// Number of samples.
     samples: Atomic<u32>,
 }
@@ -141,17 +141,13 @@ struct HwlatSearcher {
 
 impl ThreadBody for HwlatSearcher {
     fn run(&self) {
-        let (Some(sink), Some(functions)) = (self.search.sink.get(), self.search.functions.get())
-        else {
-            return;
-        };
         while !threads::should_stop() {
             if mode() == HwlatMode::RoundRobin && !threads::move_on(&self.cpus) {
                 pr_info!("hwlat: the thread may run elsewhere by now: the mode is none\n");
                 MODE.store(HwlatMode::Free as u32, Relaxed);
             }
-            let threshold = functions.rules().threshold();
-            irqs::disabled(|| self.search.once(sink, threshold));
+            let threshold = self.search.functions.rules().threshold();
+            irqs::disabled(|| self.search.once(&self.search.sink, threshold));
             threads::sleep(times().pause_ms());
         }
     }
@@ -254,15 +250,10 @@ impl Tracer for HwlatTracer {
             return Err(EBUSY);
         }
         let search = HwlatSearch {
-            sink: GraceRef::none(),
-            functions: GraceRef::none(),
+            sink: host.sink().clone(),
+            functions: host.functions().clone(),
             samples: Atomic::new(0),
         };
-        // SAFETY: The sink stays until `stop` has returned (invariant of the host), which stops the threads
-        // that ask for it.
-        unsafe { search.sink.set(Some(host.sink())) };
-        // SAFETY: Likewise, the functions stay until `stop` has returned.
-        unsafe { search.functions.set(Some(host.functions())) };
         let rules = host.functions().rules();
         let mut run = HwlatRun {
             search: Arc::new(search, GFP_KERNEL)?,

@@ -28,6 +28,7 @@ use crate::{
         self,
         FunctionFilter, //
     },
+    kapi::kept::KeptValue,
     latency::{
         maximum::Maximum,
         sampled::OffKind,
@@ -51,6 +52,7 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
+        Arc,
         Mutex, //
     }, //
 };
@@ -61,8 +63,8 @@ use kernel::{
 ///
 /// The sink and the functions stay where they are until [`Tracer::stop`] has returned.
 pub(crate) struct Host<'a> {
-    sink: &'a Sink,
-    functions: &'a FunctionFilter,
+    sink: &'a KeptValue<Sink>,
+    functions: &'a Arc<FunctionFilter>,
     options: OptionSet,
     /// The CPUs that the instance records.
     cpus: &'a Mutex<KVec<u64>>,
@@ -77,8 +79,8 @@ impl<'a> Host<'a> {
     /// A tracer that was started for it is stopped, and has been when `stop` has returned, before either
     /// of the two goes or moves.
     pub(crate) unsafe fn new(
-        sink: &'a Sink,
-        functions: &'a FunctionFilter,
+        sink: &'a KeptValue<Sink>,
+        functions: &'a Arc<FunctionFilter>,
         options: OptionSet,
         cpus: &'a Mutex<KVec<u64>>,
         is_top: bool,
@@ -116,12 +118,12 @@ impl<'a> Host<'a> {
     }
 
     /// Returns what is recorded into.
-    pub(crate) fn sink(&self) -> &'a Sink {
+    pub(crate) fn sink(&self) -> &'a KeptValue<Sink> {
         self.sink
     }
 
     /// Returns the functions that the instance selects.
-    pub(crate) fn functions(&self) -> &'a FunctionFilter {
+    pub(crate) fn functions(&self) -> &'a Arc<FunctionFilter> {
         self.functions
     }
 }

@@ -104,7 +104,7 @@ impl MeasuredInstance {
     /// Returns whether it is that of `host`.
     fn is_of(&self, host: &Host<'_>) -> bool {
         let sink = self.sink.get();
-        sink.is_some_and(|sink| ptr::eq(sink, host.sink()))
+        sink.is_some_and(|sink| ptr::eq(sink, &**host.sink()))
     }
 }
 
