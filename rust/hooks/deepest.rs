@@ -13,7 +13,7 @@ use crate::{
             FunctionHook,
             Hooked, //
         },
-        grace,
+        publisher::Publisher,
         stack, //
     },
     probes::{
@@ -26,13 +26,13 @@ use kernel::prelude::*;
 /// The stack tracer.
 struct StackEngine {
     hook: FunctionHook,
-    deepest: Option<KBox<DeepestStack>>,
+    deepest: Publisher<DeepestStack>,
 }
 
 crate::kapi::global::global_mutex! {
     static ENGINE: Mutex<StackEngine> = StackEngine {
         hook: FunctionHook::of_stacks(),
-        deepest: None,
+        deepest: Publisher::of(&DEEPEST),
     };
 }
 
@@ -43,11 +43,11 @@ impl StackEngine {
     ///
     /// `ENOMEM`.
     fn deepest(&mut self) -> Result<&DeepestStack> {
-        let deepest = match self.deepest.take() {
-            Some(deepest) => deepest,
-            None => KBox::new(DeepestStack::new()?, GFP_KERNEL)?,
-        };
-        Ok(self.deepest.insert(deepest))
+        if self.deepest.get().is_none() {
+            let deepest = KBox::new(DeepestStack::new()?, GFP_KERNEL)?;
+            drop(self.deepest.set(Some(deepest)));
+        }
+        self.deepest.get().ok_or(ENOMEM)
     }
 
     /// Has the functions `wanted` call the hook, and no others.
@@ -75,8 +75,7 @@ impl StackEngine {
 pub(super) fn start(wanted: &Wanted) -> Result {
     stack::prepare()?;
     let mut engine = ENGINE.lock();
-    // SAFETY: It is kept in `engine.deepest` until `exit`, when no hook is left.
-    unsafe { DEEPEST.set(Some(engine.deepest()?)) };
+    engine.deepest()?;
     engine.hook(wanted)
 }
 
@@ -97,7 +96,7 @@ pub(super) fn stop() {
 /// Returns how deep the deepest stack is, in bytes.
 pub(crate) fn stack_max() -> u64 {
     let engine = ENGINE.lock();
-    engine.deepest.as_ref().map_or(0, |deepest| deepest.max())
+    engine.deepest.get().map_or(0, |deepest| deepest.max())
 }
 
 /// Has stacks be seen that are deeper than this, in bytes.
@@ -122,7 +121,7 @@ pub(crate) fn set_stack_max(bytes: u64) -> Result {
 pub(crate) fn stack_rows() -> Result<KVec<(u64, u64)>> {
     let mut rows = KVec::with_capacity(DeepestStack::most_rows(), GFP_KERNEL)?;
     let engine = ENGINE.lock();
-    if let Some(deepest) = &engine.deepest {
+    if let Some(deepest) = engine.deepest.get() {
         while !deepest.try_copy(&mut rows) {
             c::rt_cond_resched();
         }
@@ -132,7 +131,5 @@ pub(crate) fn stack_rows() -> Result<KVec<(u64, u64)>> {
 
 /// Gives back the memory. The stack tracer has ended.
 pub(super) fn exit() {
-    DEEPEST.clear();
-    grace::writers_left();
-    ENGINE.lock().deepest = None;
+    drop(ENGINE.lock().deepest.set(None));
 }

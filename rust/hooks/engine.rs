@@ -29,6 +29,7 @@ use crate::{
         },
         grace,
         kept::KeptValue,
+        publisher::Publisher,
         sort, //
     },
     probes::{
@@ -97,7 +98,7 @@ impl users::User for FunctionUser {
 struct FunctionEngine {
     users: KVec<FunctionUser>,
     hook: FunctionHook,
-    dispatch: Option<KBox<Dispatch>>,
+    dispatch: Publisher<Dispatch>,
     /// Made for the first user with a manner of its own.
     nesting: Option<Arc<Nesting>>,
 }
@@ -106,7 +107,7 @@ crate::kapi::global::global_mutex! {
     static ENGINE: Mutex<FunctionEngine> = FunctionEngine {
         users: KVec::new(),
         hook: FunctionHook::of_records(),
-        dispatch: None,
+        dispatch: Publisher::of(&FUNCTION_DISPATCH),
         nesting: None,
     };
 }
@@ -190,11 +191,7 @@ impl FunctionEngine {
     /// `ENOMEM`: it records as before.
     fn record_again(&mut self) -> Result {
         let dispatch = self.dispatch(self.agree())?;
-        // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
-        unsafe { FUNCTION_DISPATCH.set(Some(&dispatch)) };
-        let before = self.dispatch.replace(dispatch);
-        grace::writers_left();
-        drop(before);
+        drop(self.dispatch.set(Some(dispatch)));
         Ok(())
     }
 
@@ -239,8 +236,7 @@ impl users::Engine for FunctionEngine {
             true => Some(self.dispatch(true)?),
             false => None,
         };
-        // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
-        unsafe { FUNCTION_DISPATCH.set(Some(&dispatch)) };
+        let before = self.dispatch.set(Some(dispatch));
         let hooked = match &union {
             None => self.hook.set(&Hooked::All),
             Some(union) if union.is_empty() => {
@@ -250,34 +246,23 @@ impl users::Engine for FunctionEngine {
             Some(union) => self.hook.set(&Hooked::Only(union)),
         };
         if hooked.is_err() {
-            // SAFETY: The one before is still in `self.dispatch`.
-            unsafe { FUNCTION_DISPATCH.set(self.dispatch.as_deref()) };
-            grace::writers_left();
+            drop(self.dispatch.set_again(before));
             return hooked;
         }
-        let (last, between) = match shorter {
-            Some(shorter) => {
-                // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
-                unsafe { FUNCTION_DISPATCH.set(Some(&shorter)) };
-                (shorter, Some(dispatch))
-            }
-            None => (dispatch, None),
-        };
-        let before = self.dispatch.replace(last);
-        grace::writers_left();
-        drop((before, between));
+        match shorter {
+            Some(_) => drop(before.and(self.dispatch.set(shorter))),
+            None => drop(before),
+        }
         Ok(())
     }
 
     fn clear(&mut self) {
         self.hook.clear();
-        // The hook has ended everywhere.
-        FUNCTION_DISPATCH.clear();
-        self.dispatch = None;
+        drop(self.dispatch.set(None));
     }
 
     fn forget(&mut self, whose: Whose<'_>) {
-        if let Some(dispatch) = &self.dispatch {
+        if let Some(dispatch) = self.dispatch.get() {
             dispatch.forget(whose.sink, whose.purpose == Purpose::Commands);
             grace::writers_left();
         }

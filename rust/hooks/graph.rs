@@ -32,6 +32,7 @@ use crate::{
             KeptCall, //
         },
         kept::KeptValue,
+        publisher::Publisher,
         sort, //
     },
     probes::{
@@ -73,7 +74,7 @@ impl users::User for CallUser {
 struct CallEngine {
     users: KVec<CallUser>,
     hooks: GraphHooks,
-    dispatch: Option<KBox<GraphDispatch>>,
+    dispatch: Publisher<GraphDispatch>,
     /// How long tasks slept, while a user does not count that. It goes after `dispatch`.
     asleep: Option<SleepWatch>,
     /// The place that the next user gets if it is free. Places go round, so that a call that returns late
@@ -85,7 +86,7 @@ crate::kapi::global::global_mutex! {
     static ENGINE: Mutex<CallEngine> = CallEngine {
         users: KVec::new(),
         hooks: GraphHooks::of_tracers(),
-        dispatch: None,
+        dispatch: Publisher::of(&GRAPH_DISPATCH),
         asleep: None,
         next: 0,
     };
@@ -245,11 +246,8 @@ impl users::Engine for CallEngine {
             }
         })?;
         dispatch.active = cover.active;
-        // SAFETY: It is kept in `self.dispatch` until another one was set and hooks have ended.
-        unsafe { GRAPH_DISPATCH.set(Some(&dispatch)) };
-        let before = self.dispatch.replace(dispatch);
+        let before = self.dispatch.set(Some(dispatch));
         self.hooks.unhook(cover.stale);
-        grace::writers_left();
         drop(before);
         if !is_awake {
             self.asleep = None;
@@ -258,15 +256,14 @@ impl users::Engine for CallEngine {
     }
 
     fn clear(&mut self) {
-        GRAPH_DISPATCH.clear();
+        let before = self.dispatch.set(None);
         self.hooks.unhook(u64::MAX);
-        grace::writers_left();
-        self.dispatch = None;
+        drop(before);
         self.asleep = None;
     }
 
     fn forget(&mut self, whose: Whose<'_>) {
-        if let Some(dispatch) = &self.dispatch {
+        if let Some(dispatch) = self.dispatch.get() {
             dispatch.forget(whose.sink);
             grace::writers_left();
         }

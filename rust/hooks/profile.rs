@@ -19,12 +19,12 @@ use crate::{
             FunctionHook,
             Hooked, //
         },
-        grace,
         grace_ref::GraceRef,
         graph_hook::{
             GraphHooks,
             KeptCall, //
         },
+        publisher::Publisher,
         sort::{
             self,
             Keyed, //
@@ -187,7 +187,7 @@ struct ProfileEngine {
     counted: ProfileCounts,
     calls: GraphHooks,
     hits: FunctionHook,
-    dispatch: Option<KBox<ProfileDispatch>>,
+    dispatch: Publisher<ProfileDispatch>,
 }
 
 crate::kapi::global::global_mutex! {
@@ -202,7 +202,7 @@ crate::kapi::global::global_mutex! {
         counted: ProfileCounts::none(),
         calls: GraphHooks::of_profiler(),
         hits: FunctionHook::of_counts(),
-        dispatch: None,
+        dispatch: Publisher::of(&PROFILE_DISPATCH),
     };
 }
 
@@ -273,15 +273,6 @@ fn dispatch(counted: &ProfileCounts, wanted: &[u64]) -> Result<KBox<ProfileDispa
 }
 
 impl ProfileEngine {
-    /// Has the hooks follow `dispatch`. Returns what they followed before, which hooks may still use until
-    /// writers have left.
-    fn publish(&mut self, dispatch: KBox<ProfileDispatch>) -> Option<KBox<ProfileDispatch>> {
-        // SAFETY: It is kept in `self.dispatch` until another one was set and hooks have ended: callers wait
-        // before they drop what this returns.
-        unsafe { PROFILE_DISPATCH.set(Some(&dispatch)) };
-        self.dispatch.replace(dispatch)
-    }
-
     /// Counts calls of the functions `wanted`, in ascending order, and of no others from now on.
     ///
     /// # Errors
@@ -317,9 +308,8 @@ impl ProfileEngine {
             };
             let cover = cover(&mut self.calls, wanted, kept)?;
             dispatch.active = cover.active;
-            let before = self.publish(dispatch);
+            let before = self.dispatch.set(Some(dispatch));
             self.calls.unhook(cover.stale);
-            grace::writers_left();
             drop(before);
             return Ok(());
         }
@@ -329,19 +319,16 @@ impl ProfileEngine {
             // A function that calls the hook too early is in no table, and counted nowhere.
             self.hits.set(&Hooked::Only(&wanted))?;
         }
-        let before = self.publish(dispatch);
-        grace::writers_left();
-        drop(before);
+        drop(self.dispatch.set(Some(dispatch)));
         Ok(())
     }
 
     /// Has nothing call the hooks any more.
     fn end(&mut self) {
         self.hits.clear();
-        PROFILE_DISPATCH.clear();
+        let before = self.dispatch.set(None);
         self.calls.unhook(u64::MAX);
-        grace::writers_left();
-        self.dispatch = None;
+        drop(before);
         self.times = None;
         self.is_on = false;
     }

@@ -48,6 +48,7 @@ pub(crate) mod percpu;
 pub(crate) mod pipe;
 pub(crate) mod port;
 pub(crate) mod program_memory;
+pub(crate) mod publisher;
 mod raw_cell;
 pub(crate) mod recursion;
 pub(crate) mod sampler;

@@ -14,9 +14,9 @@ use crate::{
     kapi::{
         context,
         function_hook,
-        grace_ref::GraceRef,
         hook_registers::EntryRegisters,
         percpu::CpuPin,
+        publisher::Published,
         stack::{
             self,
             TaskStack, //
@@ -151,7 +151,7 @@ impl DeepestStack {
 }
 
 /// Where the hook notes what it sees. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static DEEPEST: GraceRef<DeepestStack> = GraceRef::none();
+pub(crate) static DEEPEST: Published<DeepestStack> = Published::none();
 
 /// Looks at the stack of the function at `address`.
 ///
@@ -166,7 +166,8 @@ unsafe extern "C" fn rtrace_stack(
     regs: EntryRegisters<'_>,
 ) {
     let exit = Exit::begin();
-    let Some(deepest) = DEEPEST.get() else {
+    // SAFETY: Preemption is disabled until `exit` ends, which goes along with what is used of the result.
+    let Some(deepest) = (unsafe { DEEPEST.get_unpinned() }) else {
         return exit.end();
     };
     // With the address to which the function returns from the hook.

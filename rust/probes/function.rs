@@ -45,13 +45,13 @@ use crate::{
     kapi::{
         clock,
         context,
-        grace_ref::GraceRef,
         hook_registers::EntryRegisters,
         kept::{
             KeptValue,
             KeptRef,
             KeptRefs, //
-        }, //
+        },
+        publisher::Published, //
     },
     ring::writer::FastReserve, //
 };
@@ -160,7 +160,7 @@ impl Dispatch {
 }
 
 /// What the hook follows. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static FUNCTION_DISPATCH: GraceRef<Dispatch> = GraceRef::none();
+pub(crate) static FUNCTION_DISPATCH: Published<Dispatch> = Published::none();
 
 /// The addresses of a function and of its caller.
 type Addresses = (u64, u64);
@@ -181,7 +181,8 @@ unsafe extern "C" fn rtrace_function(
     regs: EntryRegisters<'_>,
 ) {
     let exit = Exit::begin();
-    let Some(dispatch) = FUNCTION_DISPATCH.get() else {
+    // SAFETY: Preemption is disabled until `exit` ends, which goes along with what is used of the result.
+    let Some(dispatch) = (unsafe { FUNCTION_DISPATCH.get_unpinned() }) else {
         return exit.end();
     };
     match dispatch.alone.sink() {

@@ -56,7 +56,8 @@ use crate::{
             KeptRef, //
         },
         percpu::PinRef,
-        port::Kernel, //
+        port::Kernel,
+        publisher::Published, //
     },
     ring::{
         reservation::Reservation,
@@ -194,7 +195,7 @@ impl GraphDispatch {
 }
 
 /// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static GRAPH_DISPATCH: GraceRef<GraphDispatch> = GraceRef::none();
+pub(crate) static GRAPH_DISPATCH: Published<GraphDispatch> = Published::none();
 
 /// What the kernel keeps for the hook at the exit. Only the hooks of the call look there.
 #[repr(C)]
@@ -267,7 +268,7 @@ fn enter(
     call: &KeptTimes,
     pin: PinRef<'_>,
 ) -> c_int {
-    let Some(dispatch) = GRAPH_DISPATCH.get() else {
+    let Some(dispatch) = GRAPH_DISPATCH.get(pin.pin()) else {
         return IGNORED;
     };
     if !set.is_in(dispatch.active) {
@@ -363,7 +364,7 @@ unsafe extern "C" fn rtrace_graph_exit(
     let Some(now) = Here::of(ClockId::Local).and_then(|clock| clock.now()) else {
         return leave_by_call(set, address, regs, call, pin);
     };
-    let Some(dispatch) = GRAPH_DISPATCH.get() else {
+    let Some(dispatch) = GRAPH_DISPATCH.get(pin.pin()) else {
         return;
     };
     match dispatch.alone.usual_sink() {
@@ -385,7 +386,7 @@ extern "C" fn leave_by_call(
     pin: PinRef<'_>,
 ) {
     let now = clock::read(ClockId::Local);
-    if let Some(dispatch) = GRAPH_DISPATCH.get() {
+    if let Some(dispatch) = GRAPH_DISPATCH.get(pin.pin()) {
         leave_each(dispatch, set, address, regs, call, now, pin);
     }
 }
@@ -420,7 +421,7 @@ unsafe extern "C" fn rtrace_graph_task_entry(
 ) -> c_int {
     let answer = enter(set, address, regs, &call.call, pin);
     if answer == FOLLOWED {
-        let dispatch = GRAPH_DISPATCH.get();
+        let dispatch = GRAPH_DISPATCH.get(pin.pin());
         let asleep = dispatch.and_then(|dispatch| dispatch.asleep.get());
         call.begin(pin.pin(), asleep, call.call.time.get());
     }
@@ -442,7 +443,7 @@ unsafe extern "C" fn rtrace_graph_task_exit(
     pin: PinRef<'_>,
 ) {
     let now = clock::read(ClockId::Local);
-    let Some(dispatch) = GRAPH_DISPATCH.get() else {
+    let Some(dispatch) = GRAPH_DISPATCH.get(pin.pin()) else {
         return;
     };
     let asleep = dispatch.asleep.get();

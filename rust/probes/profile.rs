@@ -26,6 +26,7 @@ use crate::{
             CpuPin,
             PinRef, //
         },
+        publisher::Published,
         sums::Sums,
         words::LocalU64, //
     },
@@ -134,7 +135,7 @@ impl ProfileDispatch {
 }
 
 /// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static PROFILE_DISPATCH: GraceRef<ProfileDispatch> = GraceRef::none();
+pub(crate) static PROFILE_DISPATCH: Published<ProfileDispatch> = Published::none();
 
 /// What the kernel keeps for the hook at the exit. Only the hooks of the call look there.
 #[repr(C)]
@@ -181,7 +182,7 @@ fn enter(
     call: &ProfiledCall,
     pin: PinRef<'_>,
 ) -> c_int {
-    let Some(dispatch) = PROFILE_DISPATCH.get() else {
+    let Some(dispatch) = PROFILE_DISPATCH.get(pin.pin()) else {
         return IGNORED;
     };
     if dispatch.active & 1u64.wrapping_shl(number) == 0 {
@@ -211,32 +212,32 @@ extern "C" fn enter_by_call(row: u64, call: &ProfiledCall) -> c_int {
 ///
 /// # Safety
 ///
-/// Called by the kernel at the end of a function, with preemption disabled and the `call` that a hook at its entry
-/// has noted.
+/// Called by the kernel at the end of a function, with the `call` that a hook at its entry has noted, and preemption
+/// disabled, which `pin` stands for.
 #[no_mangle]
-unsafe extern "C" fn rtrace_profile_exit(generation: u32, call: &ProfiledCall) {
+unsafe extern "C" fn rtrace_profile_exit(generation: u32, call: &ProfiledCall, pin: PinRef<'_>) {
     let (time, row) = (call.time.get(), call.row.get());
     match Here::of(ClockId::Local).and_then(|clock| clock.now()) {
-        Some(now) => leave_at(now, generation, time, row),
-        None => leave_by_call(generation, time, row),
+        Some(now) => leave_at(now, generation, time, row, pin),
+        None => leave_by_call(generation, time, row, pin),
     }
 }
 
 /// As [`rtrace_profile_exit`], where the clock is a function, or its parameters have changed.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_by_call(generation: u32, time: u64, row: u64) {
-    leave_at(clock::read(ClockId::Local), generation, time, row);
+extern "C" fn leave_by_call(generation: u32, time: u64, row: u64, pin: PinRef<'_>) {
+    leave_at(clock::read(ClockId::Local), generation, time, row, pin);
 }
 
 /// Adds the time of a call that began at `time`.
 #[inline(always)]
-fn leave_at(now: u64, generation: u32, time: u64, row: u64) {
+fn leave_at(now: u64, generation: u32, time: u64, row: u64, pin: PinRef<'_>) {
     // The kernel knows a set of functions by its place, which may have become that of another one.
     if row.wrapping_shr(48) != u64::from(generation) {
         return;
     }
-    let Some(dispatch) = PROFILE_DISPATCH.get() else {
+    let Some(dispatch) = PROFILE_DISPATCH.get(pin.pin()) else {
         return;
     };
     let cpu = row.wrapping_shr(u32::BITS) as u16;
@@ -262,7 +263,7 @@ unsafe extern "C" fn rtrace_profile_task_entry(
     let answer = enter(number, generation, address, &call.call, pin);
     if answer == FOLLOWED {
         let times = PROFILE_DISPATCH
-            .get()
+            .get(pin.pin())
             .and_then(|dispatch| dispatch.times.get());
         call.begin(pin.pin(), times, call.call.time.get());
     }
@@ -273,7 +274,7 @@ unsafe extern "C" fn rtrace_profile_task_entry(
 ///
 /// # Safety
 ///
-/// As for [`rtrace_profile_exit`]; `pin` stands for the preemption that is disabled.
+/// As for [`rtrace_profile_exit`].
 #[no_mangle]
 unsafe extern "C" fn rtrace_profile_task_exit(
     generation: u32,
@@ -285,7 +286,7 @@ unsafe extern "C" fn rtrace_profile_task_exit(
     if row.wrapping_shr(48) != u64::from(generation) {
         return;
     }
-    let Some(dispatch) = PROFILE_DISPATCH.get() else {
+    let Some(dispatch) = PROFILE_DISPATCH.get(pin.pin()) else {
         return;
     };
     let Some(times) = dispatch.times.get() else {
@@ -297,7 +298,7 @@ unsafe extern "C" fn rtrace_profile_task_exit(
         // Once for all callers: each takes off what its own calls have left.
         times.take(pin.pin(), counts);
     }
-    leave_at(time.wrapping_add(counts), generation, time, row);
+    leave_at(time.wrapping_add(counts), generation, time, row, pin);
 }
 
 /// Counts a call of the function at `address`, and nothing else.
@@ -313,7 +314,7 @@ unsafe extern "C" fn rtrace_profile_hit(
     _regs: *mut c_void,
 ) {
     let exit = Exit::begin();
-    if let Some(dispatch) = PROFILE_DISPATCH.get() {
+    if let Some(dispatch) = PROFILE_DISPATCH.get(exit.pin().pin()) {
         dispatch.hit(exit.pin().pin(), address);
     }
     exit.end();
