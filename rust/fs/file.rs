@@ -397,6 +397,20 @@ impl<'a> VfsFile<'a> {
         unsafe { File::from_raw_file(self.0.as_ptr()) }
     }
 
+    /// Moves the position. Returns where it is then, or an error as a number.
+    fn seek(self, offset: i64, whence: c_int) -> i64 {
+        // SAFETY: The file stays open for `'a`, and this task may hold its position (invariants).
+        unsafe { bindings::generic_file_llseek(self.0.as_ptr(), offset, whence) }
+    }
+
+    /// As [`Self::seek`], of a text whose end is not known.
+    fn seek_in_lines(self, offset: i64, whence: c_int) -> i64 {
+        match whence as u32 {
+            bindings::SEEK_SET | bindings::SEEK_CUR => self.seek(offset, whence),
+            _ => i64::from(EINVAL.to_errno()),
+        }
+    }
+
     /// Returns whether the caller may not sleep. Every user of the file can change that at any
     /// time.
     pub(super) fn nonblocking(self) -> bool {
@@ -511,38 +525,20 @@ unsafe extern "C" fn write_iter(
     })
 }
 
-/// Moves the position of a text that is made line by line, whose end is not known.
-///
-/// # Safety
-///
-/// Called by the VFS for a file of ours.
-unsafe extern "C" fn seek_lines(file: *mut bindings::file, offset: i64, whence: c_int) -> i64 {
-    match whence as u32 {
-        // SAFETY: The file is the caller's, which is the VFS.
-        bindings::SEEK_SET | bindings::SEEK_CUR => unsafe {
-            bindings::generic_file_llseek(file, offset, whence)
-        },
-        _ => i64::from(EINVAL.to_errno()),
-    }
-}
-
-/// The same, of one that can only be written unless it was opened for reading.
-///
-/// # Safety
-///
-/// Called by the VFS for a file of ours.
-unsafe extern "C" fn seek_lines_read(file: *mut bindings::file, offset: i64, whence: c_int) -> i64 {
-    // SAFETY: The VFS keeps the file open during the call.
-    let flags = unsafe { LocalFile::from_raw_file(file) }.flags();
-    match flags & bindings::O_ACCMODE {
-        // SAFETY: The file is the caller's, which is the VFS.
-        bindings::O_RDONLY | bindings::O_RDWR => unsafe { seek_lines(file, offset, whence) },
-        // SAFETY: Likewise, the VFS calls for this file.
-        _ => unsafe { bindings::generic_file_llseek(file, 0, bindings::SEEK_SET as c_int) },
-    }
-}
-
 operations! {
+    /// Moves the position of a text that is made line by line, whose end is not known.
+    fn seek_lines(file, offset: i64, whence: c_int) -> i64 {
+        file.seek_in_lines(offset, whence)
+    }
+
+    /// The same, of one that can only be written unless it was opened for reading.
+    fn seek_lines_read(file, offset: i64, whence: c_int) -> i64 {
+        match file.0.flags() & bindings::O_ACCMODE {
+            bindings::O_RDONLY | bindings::O_RDWR => file.seek_in_lines(offset, whence),
+            _ => file.seek(0, bindings::SEEK_SET as c_int),
+        }
+    }
+
     /// Obeys one command of a file that was opened for writing. `pos` is null for a sink.
     fn write(file, buffer: *const u8, len: usize, pos: *mut i64) -> isize {
         from_result(|| {
