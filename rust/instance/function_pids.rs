@@ -11,13 +11,11 @@ use super::{
 };
 use crate::{
     probes::{
+        KeptWatch,
         PidList,
         TracedPids, //
     },
-    tasks::watch::{
-        self,
-        TaskWatch, //
-    },
+    tasks::watch,
     text::options::Opt, //
 };
 use core::fmt::{
@@ -31,27 +29,10 @@ use kernel::{
 
 /// The lists of an instance.
 pub(super) struct FunctionPids {
-    lives: Option<Lives>,
+    /// Has the lists follow births and deaths of tasks.
+    lives: Option<KeptWatch<TracedPids>>,
     only: Option<PidSelection>,
     never: Option<PidSelection>,
-}
-
-/// Has the lists follow births and deaths of tasks.
-struct Lives {
-    // In this order: the watch uses the lists.
-    _watch: TaskWatch,
-    _pids: Arc<TracedPids>,
-}
-
-impl Lives {
-    fn new(pids: Arc<TracedPids>) -> Result<Self> {
-        // SAFETY: The lists stay where they are: the reference to them is dropped after the watch.
-        let watch = unsafe { TaskWatch::new(&*pids, &watch::lives()) }?;
-        Ok(Self {
-            _watch: watch,
-            _pids: pids,
-        })
-    }
 }
 
 impl FunctionPids {
@@ -148,7 +129,7 @@ impl Instance {
         let traced = lists.traced()?;
         let lives = match &traced {
             Some(traced) if self.options().has(Opt::FunctionFork) => {
-                Some(Lives::new(traced.clone())?)
+                Some(KeptWatch::new(traced.clone(), &watch::lives())?)
             }
             _ => None,
         };

@@ -200,7 +200,7 @@ pub(crate) struct Instance {
     #[pin]
     actions: Mutex<Actions>,
     /// What probes see of `pid_lists`.
-    pids: PidFilter,
+    pids: Arc<PidFilter>,
     /// The CPUs that have a reader of `trace_pipe`: single ones, or all.
     #[pin]
     pipes: Mutex<KVec<CpuSel>>,
@@ -238,7 +238,7 @@ static NUMBERS: Atomic<u64> = Atomic::new(0);
 impl Instance {
     fn new(name: &CStr, top: bool, options: OptionSet) -> Result<Arc<Self>> {
         let name = CString::try_from(name)?;
-        let (cpus, pids) = (cpumask::all()?, PidFilter::new()?);
+        let (cpus, pids) = (cpumask::all()?, Arc::new(PidFilter::new()?, GFP_KERNEL)?);
         let number = NUMBERS.fetch_add(1, Relaxed);
         let buffers = Buffers::new(CString::try_from(&*name)?, !top)?;
         let worker = Worker::new(number, triggers::work);

@@ -15,13 +15,12 @@ use crate::{
     },
     probes::{
         EventFile,
+        KeptWatch,
+        PidFilter,
         PidList,
         PidSet, //
     },
-    tasks::watch::{
-        self,
-        TaskWatch, //
-    },
+    tasks::watch,
     text::options::Opt, //
 };
 use core::fmt::{
@@ -110,8 +109,8 @@ impl PidSelection {
 /// The lists of an instance, and what tells of tasks.
 pub(super) struct PidLists {
     // What uses the lists goes first.
-    switches: Option<TaskWatch>,
-    lives: Option<TaskWatch>,
+    switches: Option<KeptWatch<PidFilter>>,
+    lives: Option<KeptWatch<PidFilter>>,
     only: Option<KBox<PidSelection>>,
     never: Option<KBox<PidSelection>>,
 }
@@ -169,9 +168,8 @@ impl Instance {
         } else if let Some(pids) = pids {
             let pids = KBox::new(pids, GFP_KERNEL)?;
             if lists.switches.is_none() {
-                // SAFETY: The filter is a part of this instance, which does not move; the watch is
-                // dropped by `drop_pids`, or by `forget_pids` before the instance goes.
-                lists.switches = Some(unsafe { TaskWatch::new(&self.pids, &watch::switches()) }?);
+                let watch = KeptWatch::new(self.pids.clone(), &watch::switches())?;
+                lists.switches = Some(watch);
             }
             let there = lists.of(list).insert(pids);
             self.obey_list(list, Some(&**there));
@@ -223,9 +221,7 @@ impl Instance {
         if !self.options().has(Opt::EventFork) {
             lists.lives = None;
         } else if lists.lives.is_none() {
-            // SAFETY: The filter is a part of this instance, which does not move; the watch is
-            // dropped above, or by `forget_pids` before the instance goes.
-            lists.lives = Some(unsafe { TaskWatch::new(&self.pids, &watch::lives()) }?);
+            lists.lives = Some(KeptWatch::new(self.pids.clone(), &watch::lives())?);
         }
         Ok(())
     }
@@ -247,7 +243,7 @@ impl Instance {
     /// Has `file` obey the lists, or not.
     fn give_pids(&self, file: &EventFile, obeys: bool) {
         // SAFETY: The filter is a part of this instance, which outlives its files.
-        unsafe { file.set_pids(obeys.then_some(&self.pids)) };
+        unsafe { file.set_pids(obeys.then_some(&*self.pids)) };
     }
 
     /// Forgets both lists, and follows no task any more.

@@ -3,6 +3,7 @@
 //! Has repeats of functions recorded when a CPU goes idle: no other call may end them for long.
 
 use super::{
+    kept_watch::KeptWatch,
     FunctionTarget,
     Repeats,
     Sink, //
@@ -12,10 +13,7 @@ use crate::{
         kept::KeptValue,
         percpu::CpuPin, //
     },
-    tasks::{
-        attached::Probe,
-        watch::TaskWatch, //
-    }, //
+    tasks::attached::Probe, //
 };
 use kernel::{
     prelude::*,
@@ -26,11 +24,7 @@ use kernel::{
 const NOT_IDLE: c_uint = c_uint::MAX;
 
 /// Repeats that are recorded whenever a CPU goes idle, while this exists.
-pub(crate) struct IdleRepeats {
-    // In this order: the probe uses the latter.
-    _watch: TaskWatch,
-    counted: KBox<CountedRepeats>,
-}
+pub(crate) struct IdleRepeats(KeptWatch<CountedRepeats>);
 
 /// What the probe uses.
 struct CountedRepeats {
@@ -53,17 +47,13 @@ impl IdleRepeats {
     /// `ENODEV` when the kernel does not tell when a CPU goes idle, `ENOMEM`.
     pub(crate) fn new(sink: &KeptValue<Sink>, repeats: Arc<Repeats>) -> Result<Self> {
         let target = FunctionTarget::new(sink);
-        let counted = KBox::new(CountedRepeats { repeats, target }, GFP_KERNEL)?;
-        // SAFETY: It stays where it is: the box is dropped after the watch.
-        let watch = unsafe { TaskWatch::new(&*counted, &[Probe::on_idle(state_changed)]) }?;
-        Ok(Self {
-            _watch: watch,
-            counted,
-        })
+        let counted = Arc::new(CountedRepeats { repeats, target }, GFP_KERNEL)?;
+        let watch = KeptWatch::new(counted, &[Probe::on_idle(state_changed)])?;
+        Ok(Self(watch))
     }
 
     /// Returns whether it is of these.
     pub(crate) fn is_of(&self, repeats: &Arc<Repeats>) -> bool {
-        Arc::ptr_eq(&self.counted.repeats, repeats)
+        Arc::ptr_eq(&self.0.repeats, repeats)
     }
 }

@@ -49,6 +49,7 @@ mod graph_alone;
 mod graph_closely;
 mod graph_rules;
 mod idle;
+mod kept_watch;
 mod manner;
 mod only;
 mod pids;
@@ -116,6 +117,7 @@ pub(crate) use self::{
         GraphRules, //
     },
     idle::IdleRepeats,
+    kept_watch::KeptWatch,
     manner::{
         Manner,
         Nesting,
