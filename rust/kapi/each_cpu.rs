@@ -9,10 +9,7 @@ use super::{
     percpu::CpuPin, //
 };
 use core::ptr;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// Runs `f` on every online CPU, with interrupts disabled.
 pub(crate) fn run<F: Fn(&CpuPin) + Sync>(f: &F) {
@@ -36,8 +33,5 @@ unsafe extern "C" fn call<F: Fn(&CpuPin) + Sync>(f: *mut c_void) {
 /// Interrupts every other online CPU. What they stored before that is visible to this CPU when the
 /// function returns, and what they load after it is not older than what this CPU stored before.
 pub(super) fn interrupt_others() {
-    // SAFETY: `nothing` takes no argument and may run in any context.
-    unsafe { bindings::smp_call_function(Some(nothing), ptr::null_mut(), 1) };
+    c::rt_interrupt_others();
 }
-
-extern "C" fn nothing(_: *mut c_void) {}

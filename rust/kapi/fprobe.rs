@@ -105,8 +105,7 @@ impl FunctionProbe {
     /// Has it be called no more. A call may still run until a grace period has passed. Sleeps.
     pub(crate) fn unregister(&mut self) {
         if core::mem::take(&mut self.is_registered) {
-            // SAFETY: The probe is registered (invariant).
-            unsafe { c::rt_fprobe_unregister(self.probe.as_ptr()) };
+            c::rt_fprobe_unregister(&self.probe);
             // INVARIANT: That is its number.
             self.left = Some(UNREGISTERED.leave());
         }

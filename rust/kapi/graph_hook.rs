@@ -164,9 +164,8 @@ impl GraphHooks {
 
     /// Ends the hooks of the set `number`, which has these functions.
     fn end(user: c_uint, number: u32, functions: &mut KVVec<u64>) {
-        // SAFETY: The number is that of a set of a user that the caller has claimed, and `&mut` has no other caller end it.
         // The kernel refuses one that is not registered.
-        unsafe { c::rt_graph_unregister(user, number) };
+        c::rt_graph_unregister(user, number);
         *functions = KVVec::new();
     }
 

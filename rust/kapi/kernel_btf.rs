@@ -4,7 +4,10 @@
 //!
 //! The kernel shows it as files in `/sys/kernel/btf`. Process context only.
 
-use super::open_file;
+use super::{
+    c,
+    open_file, //
+};
 use crate::event::btf::{
     self,
     Btf,
@@ -12,7 +15,6 @@ use crate::event::btf::{
 };
 use kernel::{
     alloc::AllocError,
-    bindings,
     prelude::*,
     str::CString, //
 };
@@ -109,23 +111,16 @@ impl ModuleBtf {
 
 fn read_file(path: &CStr) -> Result<KVVec<u8>> {
     let open = open_file::open(path)?;
-    let file = open.as_ptr();
-    // SAFETY: The file is open, and an open file keeps its inode.
-    let inode = unsafe { (*file).f_inode };
-    // SAFETY: The open file keeps the inode; a stale size would only make the reading stop early.
-    let size = usize::try_from(unsafe { (*inode).i_size })?;
+    // A stale size would only make the reading stop early.
+    let size = usize::try_from(c::rt_file_size(&open))?;
     if size == 0 || size > MOST {
         return Err(EFBIG);
     }
 
     let mut bytes = KVVec::from_elem(0u8, size, GFP_KERNEL)?;
-    let mut position = 0;
     let mut filled = 0usize;
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
-        // SAFETY: The file is open for reading; the buffer is ours and that long.
-        let count = unsafe {
-            bindings::kernel_read(file, room.as_mut_ptr().cast(), room.len(), &mut position)
-        };
+        let count = c::rt_file_read(&open, filled as i64, room.into());
         match usize::try_from(count) {
             Ok(0) => break,
             Ok(count) => filled = filled.wrapping_add(count),

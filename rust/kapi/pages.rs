@@ -67,8 +67,7 @@ impl Pages {
     ///
     /// `ENOMEM`.
     pub(crate) fn new(cpu: u32, order: u32) -> Result<Self> {
-        // SAFETY: `cpu` is a possible one (asked of every caller), and has a node to look up.
-        let base = unsafe { c::rt_subbuf_alloc(cpu, order) };
+        let base = c::rt_subbuf_alloc(cpu, order);
         // INVARIANT: Just allocated.
         Ok(Self {
             base: NonNull::new(base.cast()).ok_or(ENOMEM)?,

@@ -126,8 +126,7 @@ impl UserProbe {
     /// Has it be called no more. A call may still run until this is dropped. Sleeps.
     pub(crate) fn unregister(&mut self) {
         if core::mem::take(&mut self.is_registered) {
-            // SAFETY: The probe is registered (invariant).
-            unsafe { c::rt_uprobe_unregister(self.probe.as_ptr()) };
+            c::rt_uprobe_unregister(self.probe.alone());
             // INVARIANT: That is its number.
             self.left = Some(UNREGISTERED.leave());
         }

@@ -98,8 +98,7 @@ impl Watchpoint {
     pub(crate) fn clear(&mut self) {
         // INVARIANT: It is cleared if it was set.
         if core::mem::take(&mut self.is_set) {
-            // SAFETY: The watchpoint is set (invariant).
-            unsafe { c::rt_watch_clear(self.watch.as_ptr()) };
+            c::rt_watch_clear(self.watch.alone());
         }
     }
 }

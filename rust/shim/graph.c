@@ -97,6 +97,8 @@ int rt_graph_register(unsigned int user, unsigned int kind, unsigned int number,
 
 int rt_graph_unregister(unsigned int user, unsigned int number)
 {
+	if (user >= RT_GRAPH_USERS || number >= RT_GRAPH_PROBES)
+		return -EINVAL;
 	return unregister_fprobe(&rt_graph_probes[user][number].probe);
 }
 

@@ -39,7 +39,7 @@
 }
 
 # What is used.
-/ fn (filp_open|rt_dentry_open|rt_fprobe_missed|rt_function_address|rt_hook_(forget|register|select|select_all|unregister)|rt_kprobe_(address|at_entry|at_hook|disable|max_active|missed|register|returns)|rt_load_kill|rt_lookup|rt_module_event|rt_mount_point_(make|remove)|rt_module_is_foreign|rt_program_(bit|fault_in|is_gone|set_bit)|rt_return_address|rt_return_value|rt_returned_to|rt_seq_read|rt_symbol_address|rt_task_(cpu|state|user)|rt_text_of_(gfp|hashed)|rt_tick_wait|rt_tick_wait_signal|rt_tracefs_mount|rt_tracepoint_entry|rt_uprobe_(file|inode|is_regular|open|read)|rt_within_module|rt_within_module_init)\(/ {
+/ fn (filp_open|rt_dentry_open|rt_file_(read|size)|rt_fprobe_(missed|unregister)|rt_function_address|rt_hook_(forget|register|select|select_all|unregister)|rt_kprobe_(address|at_entry|at_hook|disable|max_active|missed|register|returns)|rt_load_kill|rt_lookup|rt_module_event|rt_mount_point_(make|remove)|rt_module_is_foreign|rt_program_(bit|fault_in|is_gone|set_bit)|rt_return_address|rt_return_value|rt_returned_to|rt_seq_read|rt_symbol_address|rt_task_(cpu|state|user)|rt_text_of_(gfp|hashed)|rt_tick_wait|rt_tick_wait_signal|rt_tracefs_mount|rt_tracepoint_entry|rt_uprobe_(file|inode|is_regular|open|read)|rt_within_module|rt_within_module_init)\(/ {
 	s/pub fn/pub safe fn/
 	s/: \*mut \*mut (rt_\w+)/: \&mut Option<Owned<\1>>/
 	s/: \*const ::kernel::ffi::c_char/: CText<'_>/
@@ -60,6 +60,14 @@
 }
 / fn rt_printer_user_stack<'a>/ s/pub fn/pub safe fn/
 / fn rt_tick_wait_signal\(/ s/: \&Object<rt_tick>/: Alone<'_, rt_tick>/
+/ fn rt_(uprobe_unregister|watch_clear)\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut (\w+)/: Alone<'_, \1>/
+}
+/ fn clocks_calc_mult_shift\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut (::kernel::ffi::c_uint|u32_?)\b/: \&mut \1/g
+}
 / fn rt_hook_\w+\(/ s/\(hook: ::kernel::ffi::c_uint/(hook: HookTurn<'_>/
 / fn rt_return_address\(/ s/: \*mut ftrace_regs/: EntryRegisters<'_>/
 / fn (rt_return_value|rt_returned_to)\(/ s/: \*mut ftrace_regs/: ExitRegisters<'_>/

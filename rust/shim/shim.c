@@ -139,6 +139,25 @@ void rt_on_each_cpu(void (*func)(void *arg), void *arg)
 	on_each_cpu(func, arg, 1);
 }
 
+static void rt_nothing(void *arg)
+{
+}
+
+void rt_interrupt_others(void)
+{
+	smp_call_function(rt_nothing, NULL, 1);
+}
+
+loff_t rt_file_size(const struct file *file)
+{
+	return i_size_read(file_inode(file));
+}
+
+long rt_file_read(struct file *file, loff_t at, struct rt_room room)
+{
+	return kernel_read(file, room.first, room.len, &at);
+}
+
 struct page *rt_page_of(const void *address)
 {
 	return virt_to_page(address);
@@ -223,7 +242,9 @@ void *rt_subbuf_alloc(unsigned int cpu, unsigned int order)
 {
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL |
 		    __GFP_NOWARN | __GFP_COMP;
-	struct page *page = alloc_pages_node(cpu_to_node(cpu), gfp, order);
+	int node = cpu < nr_cpu_ids && cpu_possible(cpu) ?
+			   cpu_to_node(cpu) : NUMA_NO_NODE;
+	struct page *page = alloc_pages_node(node, gfp, order);
 
 	return page ? page_address(page) : NULL;
 }

@@ -93,6 +93,14 @@ int rt_locked_down(void);
 /* Inline: calls a function on each CPU that is online, and waits. */
 void rt_on_each_cpu(void (*func)(void *arg), void *arg);
 
+/* Takes a function: interrupts every other CPU that is online, and waits. */
+void rt_interrupt_others(void);
+
+/* Inline: the size of an open file. */
+loff_t rt_file_size(const struct file *file);
+/* Reads an open file from `at` on. Returns how many bytes it had there, or an error. */
+long rt_file_read(struct file *file, loff_t at, struct rt_room room);
+
 /* A macro: the page that an address of allocated memory is in. */
 struct page *rt_page_of(const void *address);
 

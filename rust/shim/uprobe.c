@@ -116,7 +116,9 @@ int rt_uprobe_register(struct rt_uprobe *probe, loff_t offset, loff_t counter,
 
 void rt_uprobe_unregister(struct rt_uprobe *probe)
 {
-	uprobe_unregister_nosync(probe->uprobe, &probe->consumer);
+	if (probe->uprobe)
+		uprobe_unregister_nosync(probe->uprobe, &probe->consumer);
+	probe->uprobe = NULL;
 }
 
 void rt_uprobe_wait(void)

@@ -16,6 +16,7 @@ struct rt_watch {
 	struct hlist_node node;
 	struct perf_event_attr attr;
 	const void *data;
+	bool is_set;
 	/* By CPU. Changed by the callbacks alone, one at a time for each CPU. */
 	struct perf_event *events[];
 };
@@ -92,19 +93,25 @@ void rt_watch_put(struct rt_watch *watch)
 int rt_watch_set(struct rt_watch *watch, unsigned long address,
 		 unsigned int len, bool only_writes, const void *data)
 {
+	int ret;
+
 	hw_breakpoint_init(&watch->attr);
 	watch->attr.bp_addr = address;
 	watch->attr.bp_len = len;
 	watch->attr.bp_type = only_writes ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW;
 	watch->data = data;
 	/* Calls rt_watch_cpu_comes() for the CPUs that are online, and undoes it if one fails. */
-	return cpuhp_state_add_instance(rt_watches_state, &watch->node);
+	ret = cpuhp_state_add_instance(rt_watches_state, &watch->node);
+	watch->is_set = !ret;
+	return ret;
 }
 
 void rt_watch_clear(struct rt_watch *watch)
 {
 	/* Calls rt_watch_cpu_goes() for the CPUs that are online. */
-	cpuhp_state_remove_instance(rt_watches_state, &watch->node);
+	if (watch->is_set)
+		cpuhp_state_remove_instance(rt_watches_state, &watch->node);
+	watch->is_set = false;
 }
 
 bool rt_watch_is_own(unsigned long address, unsigned int len)

@@ -168,8 +168,7 @@ fn prove(found: &Cyc2ns) -> Result<(), &'static str> {
         return Err("there is no cycle counter");
     }
     let (mut mul, mut shift) = (0, 0);
-    // SAFETY: It stores two numbers, for which there are two variables here.
-    unsafe { c::clocks_calc_mult_shift(&mut mul, &mut shift, khz, NSEC_PER_MSEC as u32, 0) };
+    c::clocks_calc_mult_shift(&mut mul, &mut shift, khz, NSEC_PER_MSEC as u32, 0);
     // The kernel does not want a shift of 32.
     if shift == 32 {
         (mul, shift) = (mul >> 1, 31);
