@@ -96,8 +96,7 @@ impl<P: Port> Reader<'_, P> {
         let Some(fits) = self.first_of(&unread, room.saturating_sub(wire::HEADER)) else {
             return Ok(PartialTake::TooShort);
         };
-        // SAFETY: the memory is the caller's own, in no sub-buffer, and borrowed by `image` alone.
-        let copied = self.copy_image(&fits, unsafe { bytes_of(image) });
+        let copied = self.copy_image(&fits, bytes_of(image));
         Ok(copied.map_or(PartialTake::Empty, |()| PartialTake::Taken))
     }
 
@@ -139,20 +138,17 @@ impl<P: Port> Reader<'_, P> {
     #[inline(always)]
     fn take_this(&mut self, unread: &UnreadData, image: &mut P::Memory, stays: bool) -> Option<()> {
         if stays || unread.open || unread.offset != 0 || self.ring.is_broken() {
-            // SAFETY: the memory is the caller's own, in no sub-buffer, and borrowed by `image`
-            // alone.
-            return self.copy_image(unread, unsafe { bytes_of(image) });
+            return self.copy_image(unread, bytes_of(image));
         }
         let cur = *self.state.current.as_ref().filter(|cur| !cur.attached)?;
         let subbuf = self.ring.subbuf(cur.index)?;
         // SAFETY: the sub-buffer is the reader's own, and detached: writers have left it. No
-        // address of its bytes is held here.
+        // address of its bytes is held here, nor is one used when it has another memory.
         unsafe { subbuf.exchange(image) };
         self.consume(unread.seq, unread.end, unread.time, unread.events);
         // The words of the sub-buffer no longer describe its bytes.
         self.release(cur);
-        // SAFETY: no sub-buffer has the memory after the exchange, and no writer was in it.
-        let image = unsafe { bytes_of(image) };
+        let image = bytes_of(image);
         let end = wire::HEADER.saturating_add(unread.end as usize);
         if let Some(rest) = image.get_mut(end..) {
             rest.fill(0);

@@ -63,7 +63,8 @@ pub(crate) unsafe trait SharedWord: Sized {
 /// # Safety
 ///
 /// `base` always returns the same address, that of at least `size` bytes (a power of two), which
-/// are initialised, owned by this value until it is dropped, and aligned to `size`. A `size` of 0
+/// are initialised, owned by this value until it is dropped, and aligned to `size`; others only load
+/// from them, unless the owner has them do more. A `size` of 0
 /// is legal: it stands for memory that another value has (see `resize`). At `base` are then the
 /// bytes of a header, aligned to 8, which such values may share: what is stored there is lost.
 pub(crate) unsafe trait Memory {

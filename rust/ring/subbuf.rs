@@ -66,7 +66,8 @@ impl<P: Port> SubBuf<P> {
     /// # Safety
     ///
     /// - The sub-buffer belongs to the caller, which is the reader, and no writer is in it.
-    /// - Nothing that [`Self::memory`] or [`Self::at`] returned is held.
+    /// - Nothing that [`Self::memory`] or [`Self::at`] returned is held: `other` is the caller's
+    ///   alone.
     pub(crate) unsafe fn exchange(&self, other: &mut P::Memory) {
         // SAFETY: there is no other reference to the cell (precondition). Writers get here only
         // after the reader has given the sub-buffer back, by a fully ordered CAS.
@@ -271,13 +272,9 @@ pub(super) unsafe fn begin_event(at: NonNull<u8>, size: EventSize, delta: u32) -
     }
 }
 
-/// Returns the bytes of memory that is in no ring.
-///
-/// # Safety
-///
-/// No sub-buffer has it, and no address of it is in use from the time when one had.
-pub(crate) unsafe fn bytes_of<M: Memory>(memory: &mut M) -> &mut [u8] {
-    // SAFETY: `size` initialised bytes, owned by the value, which is borrowed (`Memory`); no other
-    // access (precondition).
+/// Returns the bytes of memory that is in no ring: a sub-buffer lends its own to no one for change.
+pub(crate) fn bytes_of<M: Memory>(memory: &mut M) -> &mut [u8] {
+    // SAFETY: `size` initialised bytes, owned by the value (`Memory`), which is borrowed mutably. So no
+    // sub-buffer has it, and no address is in use from the time when one had (`exchange`).
     unsafe { core::slice::from_raw_parts_mut(memory.base().as_ptr(), memory.size()) }
 }

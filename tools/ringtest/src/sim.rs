@@ -209,9 +209,7 @@ impl Block {
 
     /// Returns its bytes, while it is in no ring.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: no sub-buffer has it: a block in a ring is never lent for change, so this is not
-        // called there.
-        unsafe { bytes_of(self) }
+        bytes_of(self)
     }
 
     /// Returns a placeholder for a block that comes from elsewhere.
