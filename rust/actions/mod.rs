@@ -104,14 +104,14 @@ pub(crate) fn are_same(a: OptionSet, b: OptionSet) -> bool {
 pub(crate) fn list(
     options: OptionSet,
     memory: &mut ActionMemory,
-) -> Result<Option<KBox<ActionList>>> {
+) -> Result<Option<Arc<ActionList>>> {
     let mut list = ActionList::new();
     for row in ALL.iter().filter(|row| options.has(row.option())) {
         list.push(row.action(memory)?)?;
     }
     match list.is_empty() {
         true => Ok(None),
-        false => Ok(Some(KBox::new(list, GFP_KERNEL)?)),
+        false => Ok(Some(Arc::new(list, GFP_KERNEL)?)),
     }
 }
 

@@ -25,10 +25,7 @@ use super::{
 };
 use crate::{
     functions::words,
-    kapi::{
-        grace,
-        kept::KeptValue, //
-    },
+    kapi::kept::KeptValue,
     probes::{
         GraphPlaces,
         GraphRules,
@@ -249,18 +246,12 @@ impl FunctionFilter {
     pub(crate) fn set_pids(&self, sink: &Sink, pids: Option<Arc<TracedPids>>) -> Result {
         let mut selections = self.selections.lock();
         let manner = Manner {
-            pids,
+            pids: pids.clone(),
             ..selections.manner.clone()
         };
-        let before = selections.manner.pids.clone();
         selections.put_manner(sink, manner)?;
-        for rules in self.all_rules() {
-            // SAFETY: It is kept in `selections.manner` until other lists, or none, were set and hooks have ended.
-            unsafe { rules.set_pids(selections.manner.pids.as_deref()) };
-        }
-        if before.is_some() {
-            grace::writers_left();
-        }
+        let [all, followed] = self.all_rules().map(|rules| rules.set_pids(pids.clone()));
+        drop(all.and(followed));
         Ok(())
     }
 
@@ -399,18 +390,15 @@ impl FunctionFilter {
         let never = selections.of(FilterKind::GraphNotrace);
         let places = match (only, never) {
             (None, None) => None,
-            _ => Some(KBox::new(
+            _ => Some(Arc::new(
                 GraphPlaces::new(only.as_deref(), never.as_deref())?,
                 GFP_KERNEL,
             )?),
         };
-        for rules in self.all_rules() {
-            // SAFETY: It is kept in `selections.places` until another one, or none, was set and hooks have ended.
-            unsafe { rules.set_places(places.as_deref()) };
-        }
-        let before = core::mem::replace(&mut selections.places, places);
-        grace::writers_left();
-        drop(before);
+        let [all, followed] = self
+            .all_rules()
+            .map(|rules| rules.set_places(places.clone()));
+        drop(all.and(followed));
         Ok(())
     }
 

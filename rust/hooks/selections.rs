@@ -23,7 +23,6 @@ use crate::{
         sort, //
     },
     probes::{
-        GraphPlaces,
         IdleRepeats,
         Manner,
         Sink, //
@@ -74,8 +73,6 @@ pub(super) struct Selections {
     graph_function: SelectedFunctions,
     graph_notrace: SelectedFunctions,
     stack: SelectedFunctions,
-    /// What the hooks see of the latter two.
-    pub(super) places: Option<KBox<GraphPlaces>>,
     /// Whether the instance records functions.
     pub(super) is_on: bool,
     /// It records their calls from entry to exit.
@@ -102,7 +99,6 @@ impl Selections {
             graph_function: None,
             graph_notrace: None,
             stack: None,
-            places: None,
             is_on: false,
             graphs: false,
             profiles: false,

@@ -11,17 +11,18 @@ use crate::{
         self,
         ActionMemory, //
     },
-    kapi::grace,
     probes::ActionList,
     text::options::OptionSet, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// The actions of an instance.
 pub(super) struct Actions {
-    /// The options for which `list` was made.
+    /// The options for which the list was made that writers follow.
     options: OptionSet,
-    list: Option<KBox<ActionList>>,
     memory: ActionMemory,
 }
 
@@ -30,7 +31,6 @@ impl Actions {
     pub(super) fn new() -> Self {
         Self {
             options: OptionSet::from_bits(0),
-            list: None,
             memory: ActionMemory::default(),
         }
     }
@@ -50,7 +50,7 @@ impl Actions {
 
 /// A list that can replace the present one without further allocation; `None` if the present one
 /// stays.
-pub(super) struct Prepared(Option<Option<KBox<ActionList>>>);
+pub(super) struct Prepared(Option<Option<Arc<ActionList>>>);
 
 impl Instance {
     /// Lets the prepared actions of `options` follow each event. If there was a list before, waits
@@ -60,14 +60,9 @@ impl Instance {
             return;
         };
         actions::begin(actions.options, options, &actions.memory);
-        // SAFETY: The list that was there is freed below, after all writers that may have found it; the
-        // new one is in a box that goes by the same way, or with the instance, whose probes are off then.
-        unsafe { self.sink.set_actions(list.as_deref()) };
+        let before = self.sink.set_actions(list);
         actions.options = options;
-        if let Some(old) = core::mem::replace(&mut actions.list, list) {
-            grace::writers_left();
-            drop(old);
-        }
+        drop(before);
     }
 
     /// Returns how often the event `id` was recorded and how often it was refused while events were

@@ -76,6 +76,22 @@ impl<T> GraceRef<T> {
         self.address.store_release(0);
     }
 
+    /// Exchanges the target for that at `next`, or for none if that is null; returns where the one before is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GraceRef::set`].
+    pub(super) unsafe fn exchange(&self, next: *const T) -> *const T {
+        let next = next.expose_provenance() as u64;
+        loop {
+            let before = self.address.load();
+            // INVARIANT: Exposed just now; the caller promises the rest. The exchange is fully ordered.
+            if self.address.cas(before, next) {
+                return ptr::with_exposed_provenance(before as usize);
+            }
+        }
+    }
+
     /// Sets the target if there is none. Any context.
     ///
     /// # Safety

@@ -7,7 +7,14 @@ use super::{
     grace_ref::GraceRef,
     percpu::CpuPin, //
 };
-use kernel::prelude::*;
+use core::{
+    marker::PhantomData,
+    ptr, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A reference to what a [`Publisher`] owns, or to nothing.
 ///
@@ -93,6 +100,51 @@ impl<T> Drop for Publisher<T> {
         if self.own.is_some() {
             drop(self.set(None));
         }
+    }
+}
+
+/// A reference to what it keeps with others, or to nothing. It is exchanged while writers follow it.
+///
+/// # Invariants
+///
+/// One of the counts of what it refers to is its own.
+pub(crate) struct FollowedArc<T: 'static>(GraceRef<T>, PhantomData<Arc<T>>);
+
+impl<T> FollowedArc<T> {
+    /// Returns one to nothing.
+    pub(crate) const fn none() -> Self {
+        Self(GraceRef::none(), PhantomData)
+    }
+
+    /// Returns whether it is to nothing. Any context.
+    #[inline(always)]
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Returns what it refers to. Any context.
+    #[inline(always)]
+    pub(crate) fn get<'p>(&'p self, _: &'p CpuPin) -> Option<&'p T> {
+        self.0.get()
+    }
+
+    /// Has writers follow `next`, or nothing, from now on. Returns what they followed before.
+    pub(crate) fn set(&self, next: Option<Arc<T>>) -> Retired<Arc<T>> {
+        let next = next.map_or(ptr::null(), Arc::into_raw);
+        // SAFETY: It has a count, which goes after another one, or none, was set, and all code that may have got it, with
+        // preemption disabled, has ended.
+        let before = unsafe { self.0.exchange(next) };
+        match before.is_null() {
+            true => Retired(None),
+            // SAFETY: Its count was this reference's (invariant), and is no more since the exchange.
+            false => Retired(Some(unsafe { Arc::from_raw(before) })),
+        }
+    }
+}
+
+impl<T> Drop for FollowedArc<T> {
+    fn drop(&mut self) {
+        drop(self.set(None));
     }
 }
 

@@ -135,8 +135,8 @@ extern "C" fn reserve_refused(file: &EventFile, size: RecordSize, pin: PinRef<'_
 /// Runs what follows an event of `file` that was recorded.
 #[inline(always)]
 pub(super) fn recorded(pin: PinRef<'_>, file: &EventFile) {
-    if let Some(actions) = file.sink().actions() {
-        let pin = pin.pin();
+    let pin = pin.pin();
+    if let Some(actions) = file.sink().actions(pin) {
         actions.recorded(&Hit { pin, file });
     }
 }

@@ -436,7 +436,7 @@ impl EventFile {
 
     /// Runs what follows an event that a ring refused.
     fn follow_refusal(&self, pin: &CpuPin, why: ReserveError) {
-        if let (true, Some(actions)) = (why != ReserveError::Disabled, self.sink().actions()) {
+        if let (true, Some(actions)) = (why != ReserveError::Disabled, self.sink().actions(pin)) {
             actions.refused(&Hit { pin, file: self });
         }
     }
@@ -490,6 +490,6 @@ impl Caller for EventFile {
 
     #[inline(always)]
     fn follows_refusals(&self) -> bool {
-        self.sink().actions().is_some()
+        self.sink().has_actions()
     }
 }

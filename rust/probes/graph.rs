@@ -292,7 +292,7 @@ extern "C" fn enter_by_rules(
     pin: PinRef<'_>,
 ) -> c_int {
     let rules = dispatch.alone.rules.get();
-    match rules.is_some_and(GraphRules::is_of_others) {
+    match rules.is_some_and(|rules| rules.is_of_others(pin.pin())) {
         true => IGNORED,
         false => enter_each(dispatch, set, address, regs, call, pin),
     }

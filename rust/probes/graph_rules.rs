@@ -17,8 +17,11 @@ use crate::{
     kapi::{
         context,
         cpus,
-        grace_ref::GraceRef,
         percpu::CpuPin,
+        publisher::{
+            FollowedArc,
+            Retired, //
+        },
         stack,
         words::{
             SharedU64,
@@ -27,7 +30,10 @@ use crate::{
     },
     ring::port::SharedWord, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// One more than the largest number of a task: `PID_MAX_LIMIT`.
 const TASKS: usize = 4 << 20;
@@ -59,9 +65,9 @@ pub(crate) struct GraphRules {
     /// Calls that take less are not recorded, in nanoseconds; of others, the exit is. 0 for all calls.
     threshold: SharedU64,
     /// The functions that calls are to be in, or not to be in.
-    places: GraceRef<GraphPlaces>,
+    places: FollowedArc<GraphPlaces>,
     /// The tasks whose calls are recorded, when not all.
-    pids: GraceRef<TracedPids>,
+    pids: FollowedArc<TracedPids>,
 }
 
 /// What the rules say to an entry.
@@ -105,8 +111,8 @@ impl GraphRules {
             max_depth: SharedU64::zero(),
             special: SharedU64::of(special),
             threshold: SharedU64::zero(),
-            places: GraceRef::none(),
-            pids: GraceRef::none(),
+            places: FollowedArc::none(),
+            pids: FollowedArc::none(),
         }
     }
 
@@ -221,33 +227,25 @@ impl GraphRules {
         self.special.mark(BY_ERROR, on);
     }
 
-    /// Has calls recorded by the functions that they are in.
-    ///
-    /// # Safety
-    ///
-    /// `places` stays until another one, or none, was set and all hooks that began before have ended; or
-    /// until this is gone.
-    pub(crate) unsafe fn set_places(&self, places: Option<&GraphPlaces>) {
-        // SAFETY: The caller promises to keep it as long as a hook may have got it.
-        unsafe { self.places.set(places) };
-        self.special.mark(BY_PLACE, places.is_some());
+    /// Has calls recorded by the functions that they are in. Returns what hooks asked before.
+    pub(crate) fn set_places(&self, places: Option<Arc<GraphPlaces>>) -> Retired<Arc<GraphPlaces>> {
+        let is_any = places.is_some();
+        let before = self.places.set(places);
+        self.special.mark(BY_PLACE, is_any);
+        before
     }
 
-    /// Has calls of these tasks recorded alone, or those of all.
-    ///
-    /// # Safety
-    ///
-    /// `pids` stays until another one, or none, was set and all hooks that began before have ended; or until
-    /// this is gone.
-    pub(crate) unsafe fn set_pids(&self, pids: Option<&TracedPids>) {
-        // SAFETY: The caller promises to keep it as long as a hook may have got it.
-        unsafe { self.pids.set(pids) };
-        self.special.mark(BY_TASK, pids.is_some());
+    /// Has calls of these tasks recorded alone, or those of all. Returns what hooks asked before.
+    pub(crate) fn set_pids(&self, pids: Option<Arc<TracedPids>>) -> Retired<Arc<TracedPids>> {
+        let is_any = pids.is_some();
+        let before = self.pids.set(pids);
+        self.special.mark(BY_TASK, is_any);
+        before
     }
 
     /// Returns whether a call at this depth is recorded. Any context.
     #[inline(always)]
-    pub(super) fn ask(&self, pin: &CpuPin, address: u64, depth: i32) -> Answer<'_> {
+    pub(super) fn ask<'p>(&'p self, pin: &'p CpuPin, address: u64, depth: i32) -> Answer<'p> {
         let Ok(level) = u64::try_from(depth) else {
             return Answer::Ignore;
         };
@@ -260,9 +258,9 @@ impl GraphRules {
 
     /// Returns whether the calls of the current task are not recorded. Any context.
     #[inline(always)]
-    pub(super) fn is_of_others(&self) -> bool {
+    pub(super) fn is_of_others(&self, pin: &CpuPin) -> bool {
         self.pids
-            .get()
+            .get(pin)
             .is_some_and(|pids| !pids.has(context::pid()))
     }
 
@@ -274,18 +272,24 @@ impl GraphRules {
 
     /// Answers where there are special rules.
     #[inline(never)]
-    fn ask_closely(&self, special: u64, pin: &CpuPin, address: u64, level: u64) -> Answer<'_> {
+    fn ask_closely<'p>(
+        &'p self,
+        special: u64,
+        pin: &'p CpuPin,
+        address: u64,
+        level: u64,
+    ) -> Answer<'p> {
         // Or the search for callers would make calls, whose exits look for callers.
         if special & WITH_STACK != 0 && stack::is_of_call(pin) {
             return Answer::Ignore;
         }
         let raw = context::raw();
         // First, as in ftrace: the calls of another task are in no place.
-        if self.pids.get().is_some_and(|pids| !pids.has(raw.pid)) {
+        if self.pids.get(pin).is_some_and(|pids| !pids.has(raw.pid)) {
             return Answer::Ignore;
         }
         let mut root = Root(None);
-        if let Some(places) = self.places.get() {
+        if let Some(places) = self.places.get(pin) {
             match places.ask(pin, address, level) {
                 Answer::Take(found) => root = found,
                 other => return other,

@@ -12,9 +12,12 @@ use crate::{
     event::context::Base,
     kapi::{
         clock,
-        grace_ref::GraceRef,
         percpu::CpuPin,
         port::Ring,
+        publisher::{
+            FollowedArc,
+            Retired, //
+        },
         waker::Waker,
         words::SharedU64,
         worker::Worker, //
@@ -31,7 +34,10 @@ use core::{
     cell::Cell,
     convert::Infallible, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// What writers use of an instance.
 #[pin_data]
@@ -41,7 +47,7 @@ pub(crate) struct Sink {
     clock: SharedU64,
     /// Whether the user, or a trigger, wants recording on.
     on: SharedU64,
-    actions: GraceRef<ActionList>,
+    actions: FollowedArc<ActionList>,
     /// The longest latency that the tracer has seen, in nanoseconds.
     max_latency: SharedU64,
     /// The CPU whose records are to be dumped, plus one; 0 for none.
@@ -80,7 +86,7 @@ impl Sink {
             buffers <- buffers,
             clock: SharedWord::new(clock as u64),
             on: SharedWord::new(1),
-            actions: GraceRef::none(),
+            actions: FollowedArc::none(),
             max_latency: SharedU64::zero(),
             dumped_cpu: SharedU64::zero(),
             worker <- worker,
@@ -198,21 +204,23 @@ impl Sink {
 
     /// Returns what follows an event, if something does.
     #[inline(always)]
-    pub(super) fn actions(&self) -> Option<&ActionList> {
-        self.actions.get()
+    pub(super) fn actions<'p>(&'p self, pin: &'p CpuPin) -> Option<&'p ActionList> {
+        self.actions.get(pin)
     }
 
-    /// Chooses what follows an event. A writer that began before may still run the old actions.
-    ///
-    /// # Safety
-    ///
-    /// The list stays until another one, or none, was set and all writers that began before have ended; or
-    /// until this is gone.
-    pub(crate) unsafe fn set_actions(&self, actions: Option<&ActionList>) {
-        // SAFETY: Writers follow the reference, and the caller promises to wait for them.
-        unsafe { self.actions.set(actions) };
+    /// Returns whether something follows an event.
+    #[inline(always)]
+    pub(super) fn has_actions(&self) -> bool {
+        !self.actions.is_none()
+    }
+
+    /// Chooses what follows an event. Returns the actions before, which a writer that began before may still run.
+    pub(crate) fn set_actions(&self, actions: Option<Arc<ActionList>>) -> Retired<Arc<ActionList>> {
+        let is_any = actions.is_some();
+        let before = self.actions.set(actions);
         // After the list is there: a writer that is told of more finds it.
-        self.waker().set_more(actions.is_some());
+        self.waker().set_more(is_any);
+        before
     }
 
     /// Returns the most bytes of a record on this CPU, by the size of its sub-buffers; nothing while that is being
