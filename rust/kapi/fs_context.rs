@@ -76,9 +76,8 @@ pub(super) unsafe extern "C" fn init<F: FileSystem>(fc: *mut bindings::fs_contex
 /// # Safety
 ///
 /// Called by the VFS once with a context that [`init`] has initialised.
-unsafe extern "C" fn free(fc: *mut c::fs_context) {
-    // SAFETY: The VFS keeps the context until this function returns.
-    let info = unsafe { (*fc).s_fs_info };
+unsafe extern "C" fn free(fc: &mut c::fs_context) {
+    let info = fc.s_fs_info;
     // SAFETY: Null, or the boxed options of `init`, which end with the context: a new superblock
     // that took them away left null.
     drop(unsafe { Pin::<KBox<SharedOptions>>::try_from_foreign(info) });
@@ -87,11 +86,10 @@ unsafe extern "C" fn free(fc: *mut c::fs_context) {
 /// # Safety
 ///
 /// Called by the VFS with a context that [`init`] has initialised, and one parameter.
-unsafe extern "C" fn parse_param(fc: *mut c::fs_context, param: *mut c::fs_parameter) -> c_int {
+unsafe extern "C" fn parse_param(fc: &mut c::fs_context, param: *mut c::fs_parameter) -> c_int {
     from_result(|| {
         // INVARIANT: `init` put boxed options there, which only a new superblock takes away.
-        // SAFETY: The VFS calls the operations of a context one after the other, and keeps it.
-        let fc = Context(unsafe { &mut *fc });
+        let fc = Context(fc);
         let log = &raw mut fc.0.log;
         let options = fc.options().ok_or(EINVAL)?;
         // SAFETY: The log is the context's, and the VFS keeps the parameter during the call.
@@ -103,7 +101,7 @@ unsafe extern "C" fn parse_param(fc: *mut c::fs_context, param: *mut c::fs_param
 /// # Safety
 ///
 /// Called by the VFS with a context that [`init`] has initialised for `F`.
-unsafe extern "C" fn get_tree<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
+unsafe extern "C" fn get_tree<F: FileSystem>(fc: &mut c::fs_context) -> c_int {
     from_result(|| {
         F::allowed()?;
         // SAFETY: The VFS passes a context of `F`, for which this function makes the superblock.
@@ -119,10 +117,9 @@ unsafe extern "C" fn get_tree<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
 ///
 /// Called with a context that [`init`] has initialised for `F` and whose root is set, while the
 /// superblock's `s_umount` is held.
-unsafe extern "C" fn reconfigure<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
+unsafe extern "C" fn reconfigure<F: FileSystem>(fc: &mut c::fs_context) -> c_int {
     // INVARIANT: `init` put boxed options there, which only a new superblock takes away.
-    // SAFETY: The VFS calls the operations of a context one after the other, and keeps it.
-    let fc = Context(unsafe { &mut *fc });
+    let fc = Context(fc);
     // A new superblock took the options and obeyed them.
     let Some(new) = fc.options().map(|options| *options.lock()) else {
         return 0;

@@ -78,11 +78,8 @@ impl Job {
 
 impl Later for Job {
     fn run(&self) {
-        let cpu = bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
-        // SAFETY: The kernel made the queue at boot and keeps it.
-        let queue = unsafe { bindings::system_dfl_wq };
         // SAFETY: The item is initialised (invariant), and `drop` waits for it.
-        unsafe { bindings::queue_work_on(cpu, queue, self.item.get()) };
+        unsafe { c::rt_queue_work(self.item.get()) };
     }
 }
 

@@ -5,6 +5,9 @@
 # types say: what it is given is used as long as they allow and no longer, and what it
 # returns is what they are. No other argument and no context can make it unsound.
 
+# What the VFS calls gets a context that is its own during the call.
+/^pub struct fs_context_operations \{/,/^\}/ s/fc: \*mut fs_context\b/fc: \&mut fs_context/
+
 # One line for each function.
 /^ *pub fn \w+\($/ {
 	:join

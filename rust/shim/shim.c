@@ -139,6 +139,11 @@ void rt_on_each_cpu(void (*func)(void *arg), void *arg)
 	on_each_cpu(func, arg, 1);
 }
 
+void rt_queue_work(struct work_struct *work)
+{
+	queue_work(system_dfl_wq, work);
+}
+
 static void rt_nothing(void *arg)
 {
 }

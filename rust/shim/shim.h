@@ -93,6 +93,9 @@ int rt_locked_down(void);
 /* Inline: calls a function on each CPU that is online, and waits. */
 void rt_on_each_cpu(void (*func)(void *arg), void *arg);
 
+/* Inline: has work done in any order with other work. */
+void rt_queue_work(struct work_struct *work);
+
 /* Takes a function: interrupts every other CPU that is online, and waits. */
 void rt_interrupt_others(void);
 
