@@ -47,9 +47,9 @@ use crate::{
         context,
         hook_registers::EntryRegisters,
         kept::{
-            KeptValue,
             KeptRef,
             KeptRefs, //
+            KeptValue,
         },
         publisher::Published, //
     },
