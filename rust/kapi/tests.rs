@@ -4,13 +4,27 @@
 
 use super::{
     c::rt_scale,
+    claim::{
+        HookClaim,
+        HookClaims, //
+    },
     clock,
     context,
     cpus,
+    kept::{
+        KeptRef,
+        KeptRefs,
+        KeptValue, //
+    },
     percpu::{
         self,
         CpuPin,
         PerCpu, //
+    },
+    publisher::{
+        FollowedArc,
+        Published,
+        Publisher, //
     },
     waker::Waker,
     words::{
@@ -221,5 +235,113 @@ mod tests {
         })?;
         assert_eq!(looks, 3);
         Ok(())
+    }
+
+    /// How many [`Alive`] there are.
+    static ALIVE: Atomic<i32> = Atomic::new(0);
+
+    /// Is counted as long as it is there.
+    struct Alive(u32);
+
+    impl Alive {
+        fn new(number: u32) -> Self {
+            ALIVE.fetch_add(1, Relaxed);
+            Self(number)
+        }
+    }
+
+    impl Drop for Alive {
+        fn drop(&mut self) {
+            ALIVE.fetch_sub(1, Relaxed);
+        }
+    }
+
+    fn alive() -> i32 {
+        ALIVE.load(Relaxed)
+    }
+
+    #[test]
+    fn what_is_followed_goes_after_another_one_was_set() -> Result {
+        let followed = FollowedArc::none();
+        let number = || CpuPin::with(|pin| followed.get(pin).map(|alive: &Alive| alive.0));
+        drop(followed.set(Some(Arc::new(Alive::new(1), GFP_KERNEL)?)));
+        let first = followed.set(Some(Arc::new(Alive::new(2), GFP_KERNEL)?));
+        assert_eq!((number(), alive()), (Some(2), 2));
+        drop(first);
+        assert_eq!((number(), alive()), (Some(2), 1));
+        let second = followed.set(None);
+        assert!(followed.is_none());
+        assert_eq!((number(), alive()), (None, 1));
+        drop(second);
+        assert_eq!(alive(), 0);
+        drop(followed.set(Some(Arc::new(Alive::new(3), GFP_KERNEL)?)));
+        drop(followed);
+        assert_eq!(alive(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_retired_can_be_published_again() -> Result {
+        static PUBLISHED: Published<Alive> = Published::none();
+        let number = || CpuPin::with(|pin| PUBLISHED.get(pin).map(|alive| alive.0));
+        let mut publisher = Publisher::of(&PUBLISHED);
+        drop(publisher.set(Some(KBox::new(Alive::new(1), GFP_KERNEL)?)));
+        let first = publisher.set(Some(KBox::new(Alive::new(2), GFP_KERNEL)?));
+        assert_eq!(number(), Some(2));
+        let second = publisher.set_again(first);
+        assert_eq!((number(), alive()), (Some(1), 2));
+        let third = publisher.set(Some(KBox::new(Alive::new(3), GFP_KERNEL)?));
+        drop(second.and(third));
+        assert_eq!((number(), alive()), (Some(3), 1));
+        drop(publisher);
+        assert_eq!((number(), alive()), (None, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_reference_keeps_what_was_taken_away_from_it() -> Result {
+        let value = KeptValue::new(Arc::new(Alive::new(1), GFP_KERNEL)?);
+        let reference = KeptRef::from(&value);
+        assert!(reference.is(&value));
+        drop(value);
+        let other = reference.clone();
+        reference.clear();
+        assert!(reference.get().is_none() && reference.clone().get().is_none());
+        assert_eq!(other.get().map(|alive| alive.0), Some(1));
+        drop(other);
+        assert_eq!(alive(), 1);
+        drop(reference);
+        assert_eq!(alive(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn references_are_found_by_their_numbers() -> Result {
+        let mut all = KeptRefs::default();
+        let second = Arc::new(Alive::new(2), GFP_KERNEL)?;
+        all.push(KeptRef::from(&Arc::new(Alive::new(1), GFP_KERNEL)?))?;
+        all.push(KeptRef::from(&second))?;
+        let number =
+            |all: &KeptRefs<Alive>, at| all.get(at).map(|found| found.map(|alive| alive.0));
+        assert_eq!(number(&all, 0), Some(Some(1)));
+        assert_eq!(number(&all, 1), Some(Some(2)));
+        assert_eq!(number(&all, 2), None);
+        all.forget(&second);
+        assert_eq!(number(&all, 1), Some(None));
+        drop(second);
+        assert_eq!(alive(), 2);
+        drop(all);
+        assert_eq!(alive(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_hook_has_one_owner() {
+        static CLAIMS: HookClaims<2> = HookClaims::none();
+        let (mut first, mut second) = (HookClaim::of(1), HookClaim::of(1));
+        assert_eq!(first.own(&CLAIMS), Ok(1));
+        assert_eq!(second.own(&CLAIMS), Err(EBUSY));
+        assert_eq!(first.own(&CLAIMS), Ok(1));
+        assert_eq!(HookClaim::of(2).own(&CLAIMS), Err(EINVAL));
     }
 }
