@@ -101,6 +101,40 @@ sums_of() {
 	find "$@" -type f -print0 | sort -z | xargs -0 sha256sum
 }
 
+# key_of_build SCRIPT PATH...: 64 hex digits that change with any letter of what goes into a
+# program that SCRIPT builds of these sources.
+key_of_build() {
+	{
+		"$scripts/root"
+		cat "$scripts/$1" "$scripts/in-root"
+		sums_of "${@:2}" | sed "s,$top/,,"
+	} | sha256sum | cut -c1-64
+}
+
+# strangers PROGRAM PATTERN: the files that went into a program of cargo's and do not match,
+# which is what its key has.
+strangers() {
+	local file
+	for file in $(sed -n 's/^[^#:]*: //p' "$1.d"); do
+		[[ $file == /* || -e $file ]] || continue
+		realpath --relative-to="$top" "$file"
+	done | sort -u | grep -vE "$2" || true
+}
+
+# keep_build MADE KEPT: a file or folder in the cache, whole or not at all. Those of the last
+# changes are enough.
+keep_build() {
+	find "${2%/*}" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+	cp -r "$1" "$2.$$"
+	# Another clone may have been faster.
+	mv -T "$2.$$" "$2" 2>/dev/null || rm -rf "$2.$$"
+}
+
+# count_of_tests LOG: how many tests passed and failed by what cargo's test programs print.
+count_of_tests() {
+	awk '/^test result:/ { p += $4; f += $6 } END { print p + 0, f + 0 }' "$1"
+}
+
 # locked NAME: hold the cache's lock NAME until this process ends, so that two
 # runs at once make a thing only once. Asked again, it has it.
 declare -A held_locks=()
