@@ -147,6 +147,18 @@ impl ContextWords {
         rare_flags(self.count(), 0) & u64::from(NMI) != 0
     }
 
+    /// Returns whether interrupts are on.
+    #[inline(always)]
+    pub(crate) fn is_interruptible(&self) -> bool {
+        self.rflags as u32 & INTERRUPTS_ON != 0
+    }
+
+    /// Returns whether the CPU runs a task and preemption is on, but for the `own` times that the caller has it off.
+    #[inline(always)]
+    pub(crate) fn is_preemptible(&self, own: u32) -> bool {
+        self.preempt_count as u32 == own
+    }
+
     /// Returns the preemption counter with bit 63 inverted.
     #[inline(always)]
     fn count(&self) -> u64 {

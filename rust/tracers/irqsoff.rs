@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `irqsoff`: how long a CPU had interrupts off, exactly, on a kernel that tells of each time they are switched off and
-//! on. The trace of the longest section is kept, as with the tracers `wakeup`.
+//! `irqsoff`, `preemptoff` and `preemptirqsoff`: how long a CPU had interrupts off, or preemption, or one of the two at
+//! least, exactly, on a kernel that tells of each time they are switched off and on. The trace of the longest section is
+//! kept, as with the tracers `wakeup`.
 //!
-//! A section is told of on its own CPU alone, with interrupts off: each CPU has its section for itself. One in which the
+//! A section is told of on its own CPU alone, before it ends: each CPU has its section for itself. One in which the
 //! banks were exchanged does not count, as its records are in both. A CPU that is not online has no section: it has
 //! interrupts off until it comes again, and that is no latency. With the option `function-trace` the functions that are
 //! called in a section are recorded.
@@ -64,10 +65,10 @@ use crate::{
         LocalWord,
         SharedWord, //
     },
-    tasks::interrupts::{
-        self,
-        InterruptWatch,
-        InterruptWatcher, //
+    tasks::off_changes::{
+        OffWatch,
+        OffWatcher,
+        SectionKind, //
     },
     text::{
         options::Opt,
@@ -83,7 +84,7 @@ use kernel::prelude::*;
 type OffSections = PerCpu<SectionOfCpu<LocalU64>>;
 
 crate::kapi::global::global_mutex! {
-    static RUN: Mutex<Option<IrqsOffRun>> = None;
+    static RUN: Mutex<Option<OffRun>> = None;
 }
 
 /// The instance that has the tracer, from its start until no probe runs any more, and the sections of the CPUs.
@@ -100,8 +101,8 @@ static EXCHANGES: SharedU64 = SharedU64::zero();
 static LONGEST: IrqLock<LongestTrace> = IrqLock::new(LongestTrace::new());
 
 /// A tracer that is chosen.
-struct IrqsOffRun {
-    watch: InterruptWatch,
+struct OffRun {
+    watch: OffWatch,
     /// What [`SECTIONS`] names.
     sections: KBox<OffSections>,
     /// For each CPU whether functions are those of a section.
@@ -215,12 +216,12 @@ pub(super) fn keep(sink: &Sink) -> bool {
     })
 }
 
-/// What the kernel tells of interrupts.
-struct IrqsOffProbe;
+/// What the kernel tells of interrupts and preemption.
+struct OffProbe;
 
-static PROBE: IrqsOffProbe = IrqsOffProbe;
+static PROBE: OffProbe = OffProbe;
 
-impl InterruptWatcher for IrqsOffProbe {
+impl OffWatcher for OffProbe {
     fn switched_off(&self, pin: &CpuPin, place: u64, caller: u64) {
         let (Some(sink), Some(sections)) = (SINK.get(), SECTIONS.get()) else {
             return;
@@ -276,7 +277,7 @@ impl InterruptWatcher for IrqsOffProbe {
 /// # Errors
 ///
 /// `ENOMEM`; `ENODEV` in a kernel without the tracepoints.
-fn begin() -> Result<IrqsOffRun> {
+fn begin(kind: SectionKind) -> Result<OffRun> {
     let sections = KBox::new(PerCpu::new(|_| Ok(SectionOfCpu::new()))?, GFP_KERNEL)?;
     let followed = KBox::new(PerCpu::new(|_| Ok(LocalU64::new(0)))?, GFP_KERNEL)?;
     // SAFETY: The box goes in `stop`, or below, when no probe runs any more.
@@ -284,8 +285,8 @@ fn begin() -> Result<IrqsOffRun> {
     // SAFETY: Likewise; functions of sections are recorded later, and no longer in `stop` before.
     unsafe { set_sections(&followed) };
     // SAFETY: The probe is a static.
-    let watch = unsafe { InterruptWatch::new(&PROBE) }.inspect_err(|_| forget())?;
-    Ok(IrqsOffRun {
+    let watch = unsafe { OffWatch::new(kind, &PROBE) }.inspect_err(|_| forget())?;
+    Ok(OffRun {
         watch,
         sections,
         followed,
@@ -331,16 +332,20 @@ fn leave(host: &Host<'_>) {
     host.sink().buffers().forbid_exchanges();
 }
 
-/// The tracer.
-pub(super) struct IrqsOffTracer;
+/// One of the tracers.
+pub(super) struct OffTracer(pub(super) SectionKind);
 
-impl Tracer for IrqsOffTracer {
+impl Tracer for OffTracer {
     fn name(&self) -> &'static str {
-        "irqsoff"
+        match self.0 {
+            SectionKind::Interrupts => "irqsoff",
+            SectionKind::Preemption => "preemptoff",
+            SectionKind::Either => "preemptirqsoff",
+        }
     }
 
     fn is_there(&self) -> bool {
-        interrupts::ARE_TOLD
+        self.0.is_told()
     }
 
     fn records(&self) -> bool {
@@ -373,7 +378,7 @@ impl Tracer for IrqsOffTracer {
         unsafe { FUNCTIONS.set(Some(host.functions())) };
         // SAFETY: Likewise, the sink stays until `stop` has returned.
         unsafe { SINK.set(Some(host.sink())) };
-        match begin() {
+        match begin(self.0) {
             Ok(begun) => *run = Some(begun),
             Err(why) => {
                 leave(host);
@@ -399,7 +404,7 @@ impl Tracer for IrqsOffTracer {
     fn stop(&self, host: &Host<'_>) {
         end_functions(host);
         if let Some(run) = RUN.lock().take() {
-            let IrqsOffRun {
+            let OffRun {
                 watch,
                 sections,
                 followed,

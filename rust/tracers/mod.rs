@@ -35,6 +35,7 @@ use crate::{
         wakeup::WakeupClass, //
     },
     probes::Sink,
+    tasks::off_changes::SectionKind,
     text::{
         graph::CallLines,
         header::Columns,
@@ -263,7 +264,9 @@ static ALL: &[&dyn Tracer] = &[
     &wakeup::WakeupTracer(WakeupClass::Deadline),
     &wakeup::WakeupTracer(WakeupClass::RealTime),
     &wakeup::WakeupTracer(WakeupClass::Any),
-    &irqsoff::IrqsOffTracer,
+    &irqsoff::OffTracer(SectionKind::Either),
+    &irqsoff::OffTracer(SectionKind::Preemption),
+    &irqsoff::OffTracer(SectionKind::Interrupts),
     &function::FunctionTracer,
     &nop::Nop,
 ];

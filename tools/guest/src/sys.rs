@@ -270,7 +270,7 @@ pub fn current_cpu() -> u32 {
 }
 
 /// The tracers that only some kernels have themselves.
-pub const LATENCY_TRACERS: [&str; 9] = [
+pub const LATENCY_TRACERS: [&str; 11] = [
     "hwlat",
     "osnoise",
     "timerlat",
@@ -278,6 +278,8 @@ pub const LATENCY_TRACERS: [&str; 9] = [
     "wakeup_rt",
     "wakeup_dl",
     "irqsoff",
+    "preemptoff",
+    "preemptirqsoff",
     OWN_TRACERS[0],
     OWN_TRACERS[1],
 ];

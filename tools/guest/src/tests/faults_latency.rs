@@ -60,6 +60,7 @@ fn tracers(context: &Context) -> Check {
         ("irqsoff_sampled", "DEFAULTS"),
         ("preemptoff_sampled", "DEFAULTS"),
         ("irqsoff", "DEFAULTS"),
+        ("preemptirqsoff", "DEFAULTS"),
     ] {
         top.set(OPTIONS, options)?;
         let tally = faults.exhaust(tracer, write(&own, TRACER, tracer), |result| {

@@ -31,7 +31,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 const TRACER: &str = "irqsoff";
-const MOST: &str = "tracing_max_latency";
+pub(super) const MOST: &str = "tracing_max_latency";
 /// How often a section is looked for: the host may have other things to do than a CPU that has interrupts off, and
 /// another section is the longest one then.
 const TRIES: usize = 10;
@@ -44,7 +44,7 @@ fn kernel_tells() -> bool {
         .all(|name| std::path::Path::new(events).join(name).exists())
 }
 
-const FUNCTIONS: &str = "options/function-trace";
+pub(super) const FUNCTIONS: &str = "options/function-trace";
 
 /// An instance without functions. Skips the test in a kernel that has not the tracer.
 fn instance(context: &Context) -> Check<Instance> {
@@ -65,6 +65,10 @@ fn there(context: &Context) -> Check {
     let mut names = all.split_whitespace();
     ensure_eq!(names.any(|name| name == TRACER), kernel_tells(), "{all}");
     let own = Instance::new(&context.root, "rtg-irqsoff")?;
+    // All functions are hooked in a minute here.
+    if own.exists(FUNCTIONS) {
+        own.set(FUNCTIONS, "0")?;
+    }
     let expected = match kernel_tells() {
         true => Ok(TRACER.len()),
         false => Err(EINVAL),
@@ -118,13 +122,13 @@ fn options(context: &Context) -> Check {
     own.remove()
 }
 
-fn us_of(tree: &Tree) -> Check<u64> {
+pub(super) fn us_of(tree: &Tree) -> Check<u64> {
     let text = tree.get(MOST)?;
     text.trim().parse().map_err(|e| format!("{text:?}: {e}"))
 }
 
 /// The lines of records, without those of callers.
-fn records(text: &str) -> Vec<&str> {
+pub(super) fn records(text: &str) -> Vec<&str> {
     let is_record = |line: &&str| {
         !line.starts_with('#') && !line.starts_with(" => ") && !line.ends_with("<stack trace>")
     };
@@ -132,7 +136,7 @@ fn records(text: &str) -> Vec<&str> {
 }
 
 /// The two places that a header names.
-fn places(text: &str) -> Check<(String, String)> {
+pub(super) fn places(text: &str) -> Check<(String, String)> {
     let place = |label: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(label));
         let name = line.filter(|name| !name.is_empty() && !name.starts_with("0x"));
@@ -143,7 +147,7 @@ fn places(text: &str) -> Check<(String, String)> {
 }
 
 /// Tries until `once` succeeds.
-fn some_time(mut once: impl FnMut(usize) -> Check) -> Check {
+pub(super) fn some_time(mut once: impl FnMut(usize) -> Check) -> Check {
     let mut seen = String::new();
     let found = (0..TRIES).any(|at| once(at).map_err(|why| seen = why).is_ok());
     ensure!(found, "the last of {TRIES}: {seen}");
@@ -277,16 +281,16 @@ fn nmis(context: &Context) -> Check {
 }
 
 /// A section, as the kernel's events have it; times in nanoseconds.
-struct Section {
-    cpu: usize,
-    begin: u64,
-    end: u64,
-    began: String,
-    ended: String,
+pub(super) struct Section {
+    pub(super) cpu: usize,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) began: String,
+    pub(super) ended: String,
 }
 
 /// The CPU, the time and the text of a line without `latency-format`.
-fn parts(line: &str) -> Option<(usize, u64, &str)> {
+pub(super) fn parts(line: &str) -> Option<(usize, u64, &str)> {
     let (before, text) = line.split_once(": ")?;
     let mut words = before.split_whitespace().rev();
     let time = ns_of(words.next()?)?;
@@ -294,8 +298,8 @@ fn parts(line: &str) -> Option<(usize, u64, &str)> {
     Some((cpu, time, text))
 }
 
-/// The sections that are whole in the kernel's `trace`.
-fn sections(text: &str) -> Vec<Section> {
+/// The sections that are whole in the kernel's `trace`, between events of these names.
+pub(super) fn sections(text: &str, (disable, enable): (&str, &str)) -> Vec<Section> {
     let mut open: Vec<Option<(u64, String)>> = vec![None; sys::online_cpus()];
     let mut all = Vec::new();
     for (cpu, time, what) in text.lines().filter_map(parts) {
@@ -307,8 +311,8 @@ fn sections(text: &str) -> Vec<Section> {
             continue;
         };
         match (event, open.take()) {
-            ("irq_disable", _) => *open = Some((time, name)),
-            ("irq_enable", Some((begin, began))) => all.push(Section {
+            (event, _) if event == disable => *open = Some((time, name)),
+            (event, Some((begin, began))) if event == enable => all.push(Section {
                 cpu,
                 begin,
                 end: time,
@@ -352,7 +356,7 @@ fn events(context: &Context) -> Check {
         let Some((cpu, begin, _)) = first else {
             fail!("no records: {text}");
         };
-        let all = sections(&reference.get("trace")?);
+        let all = sections(&reference.get("trace")?, ("irq_disable", "irq_enable"));
         let near = |section: &&Section| section.begin.abs_diff(begin);
         let same = |section: &&Section| section.cpu == cpu && section.began == began;
         let Some(found) = all.iter().filter(same).min_by_key(near) else {

@@ -91,6 +91,7 @@ mod percent;
 mod pids;
 mod pipe;
 mod pipe_lines;
+mod preemptoff;
 mod profile;
 mod quiet;
 mod raw;
@@ -232,6 +233,7 @@ const GROUPS: &[&[Test]] = &[
     graph_tasks::TESTS,
     hwlat::TESTS,
     irqsoff::TESTS,
+    preemptoff::TESTS,
     sampled::TESTS,
     latency_examples::TESTS,
     quiet::TESTS,
