@@ -97,7 +97,7 @@ impl FunctionFilter {
     /// # Errors
     ///
     /// `ENOSPC` when too many instances do, `ENOMEM`, and those of the kernel.
-    pub(crate) fn begin(&self, sink: &KeptValue<Sink>, how: How) -> Result {
+    pub(crate) fn start(&self, sink: &KeptValue<Sink>, how: How) -> Result {
         let mut selections = self.selections.lock();
         let wanted = selections.wanted()?;
         let manner = how.manner(&Manner {
@@ -115,21 +115,12 @@ impl FunctionFilter {
         Ok(())
     }
 
-    /// As [`Self::begin`].
-    ///
-    /// # Safety
-    ///
-    /// There is nothing to promise: for `tracers::irqsoff`, which has a block for it.
-    pub(crate) unsafe fn start(&self, sink: &KeptValue<Sink>, how: How) -> Result {
-        self.begin(sink, how)
-    }
-
     /// Begins to record the calls of the selected functions that follow the rules into `sink`, for which it
     /// does not record already. Time asleep counts unless it is `awake`.
     ///
     /// # Errors
     ///
-    /// As for [`Self::begin`].
+    /// As for [`Self::start`].
     pub(crate) fn start_graph(&self, sink: &KeptValue<Sink>, awake: bool) -> Result {
         self.start_calls(sink, &self.rules, awake)
     }
@@ -138,7 +129,7 @@ impl FunctionFilter {
     ///
     /// # Errors
     ///
-    /// As for [`Self::begin`].
+    /// As for [`Self::start`].
     pub(crate) fn start_followed_calls(&self, sink: &KeptValue<Sink>) -> Result {
         self.start_calls(sink, &self.followed, false)
     }

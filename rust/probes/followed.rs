@@ -6,10 +6,13 @@
 
 use crate::{
     kapi::{
-        grace_ref::GraceRef,
         percpu::{
             CpuPin,
             PerCpu, //
+        },
+        publisher::{
+            FollowedArc,
+            Retired, //
         },
         words::{
             LocalU64,
@@ -21,6 +24,7 @@ use crate::{
         SharedWord, //
     }, //
 };
+use kernel::sync::Arc;
 
 /// What a tracer follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,33 +39,25 @@ pub(crate) enum FollowedPart {
 static CPU: SharedU64 = SharedU64::zero();
 
 /// For each CPU whether it is in a section: not 0. None while no sections are followed.
-static SECTIONS: GraceRef<PerCpu<LocalU64>> = GraceRef::none();
+static SECTIONS: FollowedArc<PerCpu<LocalU64>> = FollowedArc::none();
 
 /// Has the functions of this CPU recorded, or of none. Any context.
 pub(crate) fn set_followed_cpu(cpu: Option<u32>) {
     CPU.store(cpu.map_or(0, |cpu| u64::from(cpu).wrapping_add(1)));
 }
 
-/// Has sections followed, for each of which `sections` has a word.
-///
-/// # Safety
-///
-/// The words stay until [`forget_sections`] was called, no function of a section is recorded any more, and no caller
-/// of [`set_in_section`] is left.
-pub(crate) unsafe fn set_sections(sections: &PerCpu<LocalU64>) {
-    // SAFETY: The caller promises that they stay until those that may have got them have ended.
-    unsafe { SECTIONS.set(Some(sections)) };
-}
-
-/// Has no sections followed any more.
-pub(crate) fn forget_sections() {
-    SECTIONS.clear();
+/// Has sections followed, for each of which `sections` has a word, or none. Dropping the result waits until the words
+/// before are not used any more.
+pub(crate) fn set_sections(
+    sections: Option<Arc<PerCpu<LocalU64>>>,
+) -> Retired<Arc<PerCpu<LocalU64>>> {
+    SECTIONS.set(sections)
 }
 
 /// Has the functions of this CPU recorded from now on, or no longer. With interrupts disabled.
 #[inline(always)]
 pub(crate) fn set_in_section(pin: &CpuPin, on: bool) {
-    if let Some(sections) = SECTIONS.get() {
+    if let Some(sections) = SECTIONS.get(pin) {
         sections.this(pin).set(on.into());
     }
 }
@@ -72,7 +68,7 @@ pub(super) fn is_here(pin: &CpuPin, what: FollowedPart) -> bool {
     match what {
         FollowedPart::Task => CPU.load() == u64::from(pin.number()).wrapping_add(1),
         FollowedPart::Section => SECTIONS
-            .get()
+            .get(pin)
             .is_some_and(|sections| sections.this(pin).get() != 0),
     }
 }

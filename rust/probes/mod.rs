@@ -93,7 +93,6 @@ pub(crate) use self::{
         Filter, //
     },
     followed::{
-        forget_sections,
         set_followed_cpu,
         set_in_section,
         set_sections,

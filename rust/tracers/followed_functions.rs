@@ -44,7 +44,7 @@ fn begin(host: &Host<'_>) -> Result {
             of_followed: Some(FollowedPart::Task),
             ..How::default()
         };
-        functions.begin(sink, how)?;
+        functions.start(sink, how)?;
     }
     ON.store(1);
     Ok(())

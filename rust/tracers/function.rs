@@ -69,7 +69,7 @@ impl Tracer for FunctionTracer {
 
     fn start(&self, host: &Host<'_>) -> Result {
         let how = how(host.options())?;
-        host.functions().begin(host.sink(), how)
+        host.functions().start(host.sink(), how)
     }
 
     fn stop(&self, host: &Host<'_>) {

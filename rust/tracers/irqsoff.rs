@@ -10,6 +10,10 @@
 //! called in a section are recorded.
 
 use super::{
+    latency_instance::{
+        put_callers,
+        LatencyInstance, //
+    },
     longest::LongestTrace,
     Host,
     KeptMaximum,
@@ -22,18 +26,17 @@ use crate::{
     },
     hooks::{
         self,
-        FunctionFilter,
         How, //
     },
     kapi::{
         clock,
         cpus,
-        grace_ref::GraceRef,
         irq_lock::IrqLock,
         percpu::{
             CpuPin,
             PerCpu, //
         },
+        publisher::FollowedArc,
         stack,
         task,
         words::{
@@ -48,13 +51,11 @@ use crate::{
         },
         maximum::Maximum,
         wakeup::{
-            counts,
             fill_function,
             FUNCTION, //
         }, //
     },
     probes::{
-        forget_sections,
         set_in_section,
         set_sections,
         FollowedPart,
@@ -70,27 +71,23 @@ use crate::{
         OffWatcher,
         SectionKind, //
     },
-    text::{
-        options::Opt,
-        stack::{
-            fill,
-            HEAD, //
-        }, //
-    }, //
+    text::options::Opt, //
 };
 use core::ptr;
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 type OffSections = PerCpu<SectionOfCpu<LocalU64>>;
 
 crate::kapi::global::global_mutex! {
-    static RUN: Mutex<Option<OffRun>> = None;
+    /// What tells the instance that has the tracer.
+    static RUN: Mutex<Option<OffWatch>> = None;
 }
 
-/// The instance that has the tracer, from its start until no probe runs any more, and the sections of the CPUs.
-static SINK: GraceRef<Sink> = GraceRef::none();
-static FUNCTIONS: GraceRef<FunctionFilter> = GraceRef::none();
-static SECTIONS: GraceRef<OffSections> = GraceRef::none();
+/// The instance that has the tracer.
+static INSTANCE: FollowedArc<OffInstance> = FollowedArc::none();
 
 /// Whether functions are recorded. Changed under the lock of the instance's tracer.
 static FUNCTIONS_ON: SharedU64 = SharedU64::zero();
@@ -100,20 +97,22 @@ static EXCHANGES: SharedU64 = SharedU64::zero();
 
 static LONGEST: IrqLock<LongestTrace> = IrqLock::new(LongestTrace::new());
 
-/// A tracer that is chosen.
-struct OffRun {
-    watch: OffWatch,
-    /// What [`SECTIONS`] names.
-    sections: KBox<OffSections>,
-    /// For each CPU whether functions are those of a section.
-    followed: KBox<PerCpu<LocalU64>>,
+/// An instance that has the tracer, as its probes find it.
+struct OffInstance {
+    instance: LatencyInstance,
+    sections: OffSections,
 }
 
-/// Returns the threshold, in nanoseconds: that of the instance, or else that of the top one. 0: there is none.
-fn threshold() -> u64 {
-    match FUNCTIONS.get().map_or(0, |of| of.rules().threshold()) {
-        0 => super::top_threshold(),
-        own => own,
+impl OffInstance {
+    /// Returns that of `host`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`LatencyInstance::of`], `ENOMEM`.
+    fn of(host: &Host<'_>) -> Result<Arc<Self>> {
+        let sections = PerCpu::new(|_| Ok(SectionOfCpu::new()))?;
+        let instance = LatencyInstance::of(host)?;
+        Ok(Arc::new(Self { instance, sections }, GFP_KERNEL)?)
     }
 }
 
@@ -143,27 +142,23 @@ struct EndedSection {
 }
 
 impl EndedSection {
-    /// Returns whether it is one to be told of.
-    fn counts(&self, sink: &Sink) -> bool {
-        counts(self.latency, threshold(), sink.max_latency())
-    }
-
     /// Has its trace kept.
     #[cold]
     #[inline(never)]
-    fn tell(&self, pin: &CpuPin, sink: &Sink) {
+    fn tell(&self, pin: &CpuPin, instance: &LatencyInstance) {
         let mut told = None;
         stack::with_callers(pin, ptr::null(), |callers| {
-            told = Some(self.offer(pin, sink, callers));
+            told = Some(self.offer(pin, instance, callers));
         });
         // Without callers where too many writers of this CPU look for theirs.
-        if told.unwrap_or_else(|| self.offer(pin, sink, &[])) {
-            sink.want(WANT_MAXIMUM);
+        if told.unwrap_or_else(|| self.offer(pin, instance, &[])) {
+            instance.sink().want(WANT_MAXIMUM);
         }
     }
 
     /// Records its end with `callers`, and has its trace kept. Returns whether it is the longest one.
-    fn offer(&self, pin: &CpuPin, sink: &Sink, callers: &[u64]) -> bool {
+    fn offer(&self, pin: &CpuPin, instance: &LatencyInstance, callers: &[u64]) -> bool {
+        let sink = instance.sink();
         // The tracepoint is in the function that switches, which is called at the place.
         let at = callers.iter().position(|address| *address == self.place);
         let before = at.and_then(|at| callers.get(at.checked_sub(1)?));
@@ -173,17 +168,12 @@ impl EndedSection {
         LONGEST.with(|longest| {
             // Another CPU may have had a longer one, or the banks may have been exchanged, meanwhile.
             let is_whole = self.begun.exchanges == EXCHANGES.load();
-            if !is_whole || !sink.is_on() || !self.counts(sink) {
+            if !is_whole || !sink.is_on() || !instance.counts(self.latency) {
                 return false;
             }
             sink.set_max_latency(self.latency);
             put_function(pin, sink, switch, end);
-            let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
-            let base = Base::new(format::KERNEL_STACK.id, 1);
-            // What is refused is in the counters of the buffer.
-            let _ = sink.record(pin, base, len, |rest| {
-                fill(rest, callers.len() as u32, callers)
-            });
+            put_callers(pin, sink, callers);
             longest.offer(Maximum {
                 from: self.begun.since,
                 to: clock::read(sink.clock()),
@@ -211,7 +201,11 @@ fn keep_longest(longest: &mut LongestTrace, sink: &Sink) -> bool {
 /// Returns whether it did: the banks were exchanged.
 pub(super) fn keep(sink: &Sink) -> bool {
     LONGEST.with(|longest| {
-        let own = SINK.get().is_some_and(|its| ptr::eq(its, sink));
+        let own = CpuPin::with(|pin| {
+            INSTANCE
+                .get(pin)
+                .is_some_and(|its| its.instance.records_into(sink))
+        });
         own && keep_longest(longest, sink)
     })
 }
@@ -223,9 +217,10 @@ static PROBE: OffProbe = OffProbe;
 
 impl OffWatcher for OffProbe {
     fn switched_off(&self, pin: &CpuPin, place: u64, caller: u64) {
-        let (Some(sink), Some(sections)) = (SINK.get(), SECTIONS.get()) else {
+        let Some(OffInstance { instance, sections }) = INSTANCE.get(pin) else {
             return;
         };
+        let sink = instance.sink();
         if !cpus::is_online(pin.number()) {
             return;
         }
@@ -244,9 +239,10 @@ impl OffWatcher for OffProbe {
     }
 
     fn switched_on(&self, pin: &CpuPin, place: u64, caller: u64) {
-        let (Some(sink), Some(sections)) = (SINK.get(), SECTIONS.get()) else {
+        let Some(OffInstance { instance, sections }) = INSTANCE.get(pin) else {
             return;
         };
+        let sink = instance.sink();
         let Some(begun) = sections.this(pin).end() else {
             return;
         };
@@ -266,37 +262,31 @@ impl OffWatcher for OffProbe {
             place,
             caller,
         };
-        if ended.counts(sink) {
-            ended.tell(pin, sink);
+        if instance.counts(latency) {
+            ended.tell(pin, instance);
         }
     }
 }
 
-/// Returns a run, which begins.
+/// Begins with `instance`.
 ///
 /// # Errors
 ///
 /// `ENOMEM`; `ENODEV` in a kernel without the tracepoints.
-fn begin(kind: SectionKind) -> Result<OffRun> {
-    let sections = KBox::new(PerCpu::new(|_| Ok(SectionOfCpu::new()))?, GFP_KERNEL)?;
-    let followed = KBox::new(PerCpu::new(|_| Ok(LocalU64::new(0)))?, GFP_KERNEL)?;
-    // SAFETY: The box goes in `stop`, or below, when no probe runs any more.
-    unsafe { SECTIONS.set(Some(&*sections)) };
-    // SAFETY: Likewise; functions of sections are recorded later, and no longer in `stop` before.
-    unsafe { set_sections(&followed) };
+fn begin(kind: SectionKind, instance: Arc<OffInstance>) -> Result<OffWatch> {
+    let followed = Arc::new(PerCpu::new(|_| Ok(LocalU64::new(0)))?, GFP_KERNEL)?;
+    // There was none of either.
+    drop(set_sections(Some(followed)).and(INSTANCE.set(Some(instance))));
     // SAFETY: The probe is a static.
-    let watch = unsafe { OffWatch::new(kind, &PROBE) }.inspect_err(|_| forget())?;
-    Ok(OffRun {
-        watch,
-        sections,
-        followed,
-    })
+    unsafe { OffWatch::new(kind, &PROBE) }.inspect_err(|_| leave())
 }
 
-/// Forgets the sections, for which no probe runs and no function is recorded any more.
-fn forget() {
-    SECTIONS.clear();
-    forget_sections();
+/// Forgets the instance, for which no probe runs any more.
+fn leave() {
+    let before = INSTANCE.set(None).and(set_sections(None));
+    // What is offered finds no instance from now on.
+    LONGEST.with(|longest| *longest = LongestTrace::new());
+    drop(before);
 }
 
 /// Begins to record the functions of sections as `host` selects them.
@@ -310,8 +300,7 @@ fn begin_functions(host: &Host<'_>) -> Result {
         of_followed: Some(FollowedPart::Section),
         ..How::default()
     };
-    // SAFETY: The sink is that of the host, which stays until its tracer has stopped (invariant).
-    unsafe { host.functions().start(host.sink(), how) }?;
+    host.functions().start(host.sink(), how)?;
     FUNCTIONS_ON.store(1);
     Ok(())
 }
@@ -322,14 +311,6 @@ fn end_functions(host: &Host<'_>) {
         host.functions().stop(host.sink());
         FUNCTIONS_ON.store(0);
     }
-}
-
-/// Forgets the instance, for which no probe runs any more.
-fn leave(host: &Host<'_>) {
-    SINK.clear();
-    FUNCTIONS.clear();
-    LONGEST.with(|longest| *longest = LongestTrace::new());
-    host.sink().buffers().forbid_exchanges();
 }
 
 /// One of the tracers.
@@ -370,21 +351,7 @@ impl Tracer for OffTracer {
         if run.is_some() {
             return Err(EBUSY);
         }
-        stack::prepare()?;
-        host.sink().buffers().allow_exchanges()?;
-        host.sink().set_max_latency(0);
-        // SAFETY: The functions stay until `stop` has returned (invariant of the host), which ends the probes that ask
-        // for them.
-        unsafe { FUNCTIONS.set(Some(host.functions())) };
-        // SAFETY: Likewise, the sink stays until `stop` has returned.
-        unsafe { SINK.set(Some(host.sink())) };
-        match begin(self.0) {
-            Ok(begun) => *run = Some(begun),
-            Err(why) => {
-                leave(host);
-                return Err(why);
-            }
-        }
+        *run = Some(begin(self.0, OffInstance::of(host)?)?);
         drop(run);
         self.obey(host).inspect_err(|_| self.stop(host))
     }
@@ -403,17 +370,10 @@ impl Tracer for OffTracer {
 
     fn stop(&self, host: &Host<'_>) {
         end_functions(host);
-        if let Some(run) = RUN.lock().take() {
-            let OffRun {
-                watch,
-                sections,
-                followed,
-            } = run;
+        if let Some(watch) = RUN.lock().take() {
             // Waits until no probe runs.
             drop(watch);
-            forget();
-            drop((sections, followed));
-            leave(host);
+            leave();
         }
     }
 }

@@ -12,6 +12,7 @@ mod function;
 mod graph;
 pub(crate) mod hwlat;
 mod irqsoff;
+mod latency_instance;
 pub(crate) mod load;
 mod longest;
 mod noise;

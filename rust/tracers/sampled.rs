@@ -16,6 +16,10 @@
 //! tracers `wakeup` the trace of the longest one is kept; what counts is the lower bound.
 
 use super::{
+    latency_instance::{
+        put_callers,
+        LatencyInstance, //
+    },
     longest::LongestTrace,
     Host,
     KeptMaximum,
@@ -26,12 +30,11 @@ use crate::{
         context::Base,
         format, //
     },
-    hooks::FunctionFilter,
     kapi::{
         clock,
-        grace_ref::GraceRef,
         irq_lock::IrqLock,
         percpu::CpuPin,
+        publisher::FollowedArc,
         sampler::{
             self,
             ChoiceCounts,
@@ -63,28 +66,24 @@ use crate::{
             OffSeries,
             RECORD,
             USUAL_PERIOD, //
-        },
-        wakeup::counts, //
+        }, //
     },
     probes::{
         Sink,
         WANT_MAXIMUM, //
     },
     ring::port::LocalWord,
-    text::{
-        options::Opt,
-        stack::{
-            fill,
-            HEAD, //
-        }, //
-    }, //
+    text::options::Opt, //
 };
 use core::ptr;
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
     }, //
 };
 
@@ -102,9 +101,8 @@ crate::kapi::global::global_mutex! {
 /// Microseconds between two looks.
 static PERIOD: Atomic<u64> = Atomic::new(USUAL_PERIOD);
 
-/// The instance that has the tracer, from [`begin`] until its threads have ended.
-static SINK: GraceRef<Sink> = GraceRef::none();
-static FUNCTIONS: GraceRef<FunctionFilter> = GraceRef::none();
+/// The instance that has the tracer.
+static INSTANCE: FollowedArc<LatencyInstance> = FollowedArc::none();
 
 static LONGEST: IrqLock<LongestTrace> = IrqLock::new(LongestTrace::new());
 
@@ -115,14 +113,6 @@ pub(crate) fn period() -> &'static Atomic<u64> {
 
 fn period_ns() -> u64 {
     PERIOD.load(Relaxed).saturating_mul(NS_PER_US)
-}
-
-/// Returns the threshold, in nanoseconds: that of the instance, or else that of the top one. 0: there is none.
-fn threshold() -> u64 {
-    match FUNCTIONS.get().map_or(0, |of| of.rules().threshold()) {
-        0 => super::top_threshold(),
-        own => own,
-    }
 }
 
 /// A tracer that is chosen.
@@ -211,12 +201,18 @@ impl SampledCpu {
     }
 
     /// Looks for interrupts that were off until now.
-    fn look_at_interrupts(&self, pin: &CpuPin, sink: &Sink, look: &CpuLook, now: u64) {
+    fn look_at_interrupts(
+        &self,
+        pin: &CpuPin,
+        instance: &LatencyInstance,
+        look: &CpuLook,
+        now: u64,
+    ) {
         let section = self.lateness.came(look.due, look.now);
         let Some(section) = section.filter(|_| !look.idle) else {
             return;
         };
-        if !is_of_interest(sink, section.lower) {
+        if !is_of_interest(instance, section.lower) {
             return;
         }
         let task = task::of_maximum(kernel::current!());
@@ -227,12 +223,12 @@ impl SampledCpu {
                 from: self.stamp.get().min(now),
                 task,
             };
-            told.tell(pin, sink, interrupted(callers, look.ip));
+            told.tell(pin, instance, interrupted(callers, look.ip));
         });
     }
 
     /// Looks whether preemption is off.
-    fn look_at_preemption(&self, pin: &CpuPin, sink: &Sink, look: &CpuLook) {
+    fn look_at_preemption(&self, pin: &CpuPin, instance: &LatencyInstance, look: &CpuLook) {
         let joined = look.choices == self.choices.get();
         self.choices.set(look.choices);
         let seen = match look.depth == 0 || look.idle {
@@ -240,7 +236,7 @@ impl SampledCpu {
             false => OffLook::Off { joined },
         };
         if let Some(section) = self.series.look(look.now, seen) {
-            self.tell(pin, sink, section);
+            self.tell(pin, instance, section);
         }
         if seen != (OffLook::Off { joined: true }) {
             self.stamp_before.set(self.stamp.get());
@@ -249,7 +245,7 @@ impl SampledCpu {
             return;
         }
         sampler::ask_for_choice();
-        if is_of_interest(sink, self.series.lower()) {
+        if is_of_interest(instance, self.series.lower()) {
             let task = task::of_maximum(kernel::current!());
             stack::with_callers(pin, ptr::null(), |callers| {
                 let callers = interrupted(callers, look.ip);
@@ -265,8 +261,8 @@ impl SampledCpu {
     }
 
     /// Tells of a section in which preemption was off, as it was seen last.
-    fn tell(&self, pin: &CpuPin, sink: &Sink, section: OffSection) {
-        if !is_of_interest(sink, section.lower) {
+    fn tell(&self, pin: &CpuPin, instance: &LatencyInstance, section: OffSection) {
+        if !is_of_interest(instance, section.lower) {
             return;
         }
         self.seen.with(|seen| {
@@ -278,7 +274,7 @@ impl SampledCpu {
             };
             told.tell(
                 pin,
-                sink,
+                instance,
                 seen.callers.get(..seen.depth).unwrap_or_default(),
             );
             seen.depth = 0;
@@ -289,11 +285,11 @@ impl SampledCpu {
 impl SamplerBody for SampledCpu {
     fn look(&self, look: &CpuLook) -> u64 {
         CpuPin::with(|pin| {
-            if let Some(sink) = SINK.get() {
-                let now = clock::read(sink.clock());
+            if let Some(instance) = INSTANCE.get(pin) {
+                let now = clock::read(instance.sink().clock());
                 match self.kind {
-                    OffKind::Interrupts => self.look_at_interrupts(pin, sink, look, now),
-                    OffKind::Preemption => self.look_at_preemption(pin, sink, look),
+                    OffKind::Interrupts => self.look_at_interrupts(pin, instance, look, now),
+                    OffKind::Preemption => self.look_at_preemption(pin, instance, look),
                 }
                 self.stamp.set(now);
             }
@@ -303,8 +299,8 @@ impl SamplerBody for SampledCpu {
 }
 
 /// Returns whether a section that is so long for sure, in nanoseconds, is to be told.
-fn is_of_interest(sink: &Sink, lower: u64) -> bool {
-    lower != 0 && counts(lower, threshold(), sink.max_latency())
+fn is_of_interest(instance: &LatencyInstance, lower: u64) -> bool {
+    lower != 0 && instance.counts(lower)
 }
 
 /// Returns the callers from `ip` on, which was interrupted; all of them if it is not there.
@@ -324,10 +320,11 @@ struct ToldSection {
 
 impl ToldSection {
     /// Records it with `callers`, and has its trace kept.
-    fn tell(&self, pin: &CpuPin, sink: &Sink, callers: &[u64]) {
+    fn tell(&self, pin: &CpuPin, instance: &LatencyInstance, callers: &[u64]) {
+        let sink = instance.sink();
         let kept = LONGEST.with(|longest| {
             // Another CPU may have seen a longer one meanwhile.
-            if !sink.is_on() || !is_of_interest(sink, self.section.lower) {
+            if !sink.is_on() || !is_of_interest(instance, self.section.lower) {
                 return false;
             }
             sink.set_max_latency(self.section.lower);
@@ -339,11 +336,7 @@ impl ToldSection {
             // The pin disables preemption once. What is refused is in the counters of the buffer.
             let base = Base::new(format::OFF_SAMPLED.id, 1);
             let _ = sink.record(pin, base, RECORD, |rest| record.fill(rest));
-            let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
-            let base = Base::new(format::KERNEL_STACK.id, 1);
-            let _ = sink.record(pin, base, len, |rest| {
-                fill(rest, callers.len() as u32, callers)
-            });
+            put_callers(pin, sink, callers);
             longest.offer(Maximum {
                 from: self.from,
                 to: clock::read(sink.clock()),
@@ -365,17 +358,17 @@ impl ToldSection {
 /// Returns whether it did: the banks were exchanged.
 pub(super) fn keep(sink: &Sink) -> bool {
     LONGEST.with(|longest| {
-        let own = SINK.get().is_some_and(|its| ptr::eq(its, sink));
+        let own = CpuPin::with(|pin| INSTANCE.get(pin).is_some_and(|its| its.records_into(sink)));
         own && longest.keep(sink)
     })
 }
 
 /// Forgets the instance, of which no thread is left.
-fn leave(host: &Host<'_>) {
-    SINK.clear();
-    FUNCTIONS.clear();
+fn leave() {
+    let before = INSTANCE.set(None);
+    // What is offered finds no instance from now on.
     LONGEST.with(|longest| *longest = LongestTrace::new());
-    host.sink().buffers().forbid_exchanges();
+    drop(before);
 }
 
 /// Returns a run for `host`, which begins.
@@ -426,24 +419,11 @@ impl Tracer for SampledTracer {
         if run.is_some() {
             return Err(EBUSY);
         }
-        stack::prepare()?;
-        host.sink().buffers().allow_exchanges()?;
-        host.sink().set_max_latency(0);
-        // SAFETY: The functions stay until `stop` has returned (invariant of the host), which stops the threads
-        // whose timers ask for them.
-        unsafe { FUNCTIONS.set(Some(host.functions())) };
-        // SAFETY: Likewise, the sink stays until `stop` has returned.
-        unsafe { SINK.set(Some(host.sink())) };
-        match begin(host, self.0) {
-            Ok(begun) => {
-                *run = Some(begun);
-                Ok(())
-            }
-            Err(why) => {
-                leave(host);
-                Err(why)
-            }
-        }
+        let instance = Arc::new(LatencyInstance::of(host)?, GFP_KERNEL)?;
+        // There was none.
+        drop(INSTANCE.set(Some(instance)));
+        *run = Some(begin(host, self.0).inspect_err(|_| leave())?);
+        Ok(())
     }
 
     fn follow(&self, host: &Host<'_>) -> Result {
@@ -460,10 +440,10 @@ impl Tracer for SampledTracer {
         run.renew(on)
     }
 
-    fn stop(&self, host: &Host<'_>) {
+    fn stop(&self, _host: &Host<'_>) {
         let mut run = RUN.lock();
         if run.take().is_some() {
-            leave(host);
+            leave();
         }
     }
 }

@@ -11,6 +11,10 @@
 
 use super::{
     followed_functions,
+    latency_instance::{
+        put_callers,
+        LatencyInstance, //
+    },
     longest::LongestTrace,
     Host,
     KeptMaximum,
@@ -25,12 +29,11 @@ use crate::{
             Internal, //
         }, //
     },
-    hooks::FunctionFilter,
     kapi::{
         clock,
-        grace_ref::GraceRef,
         irq_lock::IrqLock,
         percpu::CpuPin,
+        publisher::FollowedArc,
         stack,
         task,
         words::SharedU64, //
@@ -38,7 +41,6 @@ use crate::{
     latency::{
         maximum::Maximum,
         wakeup::{
-            self,
             fill_call_entry,
             fill_call_exit,
             fill_function,
@@ -69,16 +71,13 @@ use crate::{
     text::{
         clock::ClockId,
         graph::CallLines,
-        options::Opt,
-        stack::{
-            fill,
-            HEAD, //
-        }, //
+        options::Opt, //
     }, //
 };
 use core::ptr;
 use kernel::{
     prelude::*,
+    sync::Arc,
     task::Task, //
 };
 
@@ -86,9 +85,8 @@ crate::kapi::global::global_mutex! {
     static WATCH: Mutex<Option<TaskWatch>> = None;
 }
 
-/// The instance that has the tracer, from [`begin`] until the probes have ended.
-static SINK: GraceRef<Sink> = GraceRef::none();
-static FUNCTIONS: GraceRef<FunctionFilter> = GraceRef::none();
+/// The instance that has the tracer.
+static INSTANCE: FollowedArc<LatencyInstance> = FollowedArc::none();
 
 /// Whether wake-ups are followed. Changed under [`WATCH`] or the lock of the instance's tracer.
 static ON: SharedU64 = SharedU64::zero();
@@ -138,14 +136,6 @@ fn class() -> WakeupClass {
     WakeupClass::of_number(CLASS.load() as u32)
 }
 
-/// Returns the threshold, in nanoseconds: that of the instance, or else that of the top one. 0: there is none.
-fn threshold() -> u64 {
-    match FUNCTIONS.get().map_or(0, |of| of.rules().threshold()) {
-        0 => super::top_threshold(),
-        own => own,
-    }
-}
-
 /// Records the innermost of `callers` as a call that took no time.
 #[cold]
 #[inline(never)]
@@ -167,7 +157,7 @@ fn put(pin: &CpuPin, sink: &Sink, id: u16, len: usize, fill: impl FnOnce(&mut [u
 }
 
 /// Records that the CPU of the caller goes from `prev` to `next`, or that `prev` woke `next` up; and what led to it: the
-/// callers, and two of them like a function that was called. As in ftrace the latter is nearest to what is measured.
+/// callers, and two of them like a function that was called. As in ftrace the latter is nearest to what is instance.
 ///
 /// Each function between the scheduler and this one would be one more that every stack is unwound through.
 #[inline(always)]
@@ -192,10 +182,7 @@ fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) 
             function();
         }
         step();
-        let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
-        put(pin, sink, format::KERNEL_STACK.id, len, |rest| {
-            fill(rest, callers.len() as u32, callers)
-        });
+        put_callers(pin, sink, callers);
         if !runs {
             function();
         }
@@ -229,7 +216,8 @@ fn follow(pin: &CpuPin, sink: &Sink, task: &Task, running: i32) {
 
 /// Learns that the CPU of the caller goes from `prev` to `next`, one of which is followed.
 #[inline(always)]
-fn end(pin: &CpuPin, sink: &Sink, prev: &Task, next: &Task) {
+fn end(pin: &CpuPin, instance: &LatencyInstance, prev: &Task, next: &Task) {
+    let sink = instance.sink();
     let kept = STATE.with(|state| {
         if ON.load() == 0 {
             return false;
@@ -250,9 +238,8 @@ fn end(pin: &CpuPin, sink: &Sink, prev: &Task, next: &Task) {
                 task: task::of_maximum(next),
                 places: None,
             };
-            let longest = sink.max_latency();
             let is_one = sink.is_on() && sink.clock() == state.clock;
-            if is_one && wakeup::counts(latency, threshold(), longest) {
+            if is_one && instance.counts(latency) {
                 sink.set_max_latency(latency);
                 state.longest.offer(maximum);
             }
@@ -280,8 +267,8 @@ impl WakeupWatcher for WakeupProbe {
         let (followed, running) = (PRIORITY.load() as i32, task::priority(kernel::current!()));
         if class().begins(followed, task::priority(task), running) {
             CpuPin::with(|pin| {
-                if let Some(sink) = SINK.get() {
-                    follow(pin, sink, task, running);
+                if let Some(instance) = INSTANCE.get(pin) {
+                    follow(pin, instance.sink(), task, running);
                 }
             });
         }
@@ -293,8 +280,8 @@ impl WakeupWatcher for WakeupProbe {
             return;
         }
         CpuPin::with(|pin| {
-            if let Some(sink) = SINK.get() {
-                end(pin, sink, prev, next);
+            if let Some(instance) = INSTANCE.get(pin) {
+                end(pin, instance, prev, next);
             }
         });
     }
@@ -325,7 +312,7 @@ impl WakeupWatcher for WakeupProbe {
 /// did: the banks were exchanged.
 pub(super) fn keep(sink: &Sink) -> bool {
     STATE.with(|state| {
-        let own = SINK.get().is_some_and(|its| ptr::eq(its, sink));
+        let own = CpuPin::with(|pin| INSTANCE.get(pin).is_some_and(|its| its.records_into(sink)));
         own && state.keep(sink)
     })
 }
@@ -360,19 +347,13 @@ fn begin(host: &Host<'_>, class: WakeupClass) -> Result {
     if watch.is_some() {
         return Err(EBUSY);
     }
-    stack::prepare()?;
-    let sink = host.sink();
-    sink.buffers().allow_exchanges()?;
-    sink.set_max_latency(0);
+    let instance = Arc::new(LatencyInstance::of(host)?, GFP_KERNEL)?;
     CLASS.store(u64::from(class as u32));
-    // SAFETY: The functions stay until `stop` has returned (invariant of the host), which ends the probes that ask
-    // for them.
-    unsafe { FUNCTIONS.set(Some(host.functions())) };
-    // SAFETY: Likewise, the sink stays until `stop` has returned.
-    unsafe { SINK.set(Some(sink)) };
+    // There was none.
+    drop(INSTANCE.set(Some(instance)));
     STATE.with(|state| *state = WakeupState::new());
     reset();
-    ON.store(u64::from(sink.is_on()));
+    ON.store(u64::from(host.sink().is_on()));
     // SAFETY: The probe is a static.
     match unsafe { TaskWatch::new(&PROBE, &wakeups::probes()) } {
         Ok(probes) => {
@@ -380,19 +361,19 @@ fn begin(host: &Host<'_>, class: WakeupClass) -> Result {
             Ok(())
         }
         Err(why) => {
-            leave(host);
+            leave();
             Err(why)
         }
     }
 }
 
 /// Forgets the instance, for which no probe runs any more.
-fn leave(host: &Host<'_>) {
+fn leave() {
     ON.store(0);
-    SINK.clear();
-    FUNCTIONS.clear();
+    let before = INSTANCE.set(None);
+    // What is kept finds no instance from now on.
     STATE.with(|state| *state = WakeupState::new());
-    host.sink().buffers().forbid_exchanges();
+    drop(before);
 }
 
 /// One of the tracers.
@@ -456,6 +437,6 @@ impl Tracer for WakeupTracer {
         let mut watch = WATCH.lock();
         // Waits until no probe runs.
         *watch = None;
-        leave(host);
+        leave();
     }
 }
