@@ -193,12 +193,13 @@ fn without_time(line: &str, as_numbers: bool) -> String {
             words.join(" ")
         }
         // Seconds; under `verbose` a number of the clock and milliseconds; under `latency-format`
-        // microseconds.
+        // microseconds, and between them and the colon a blank or the mark of a long pause.
         _ => {
             let is_time = |word: &str| {
                 let word = word.trim_end_matches(':');
                 let number = word.trim_end_matches("ms").trim_start_matches('(');
-                word.starts_with('[') && word.len() == 10
+                word.is_empty()
+                    || word.starts_with('[') && word.len() == 10
                     || number.starts_with('+')
                     || is_number(number) && number.contains('.')
                     || word.contains("us") && word.starts_with(|c: char| c.is_ascii_digit())
