@@ -359,14 +359,18 @@ pub(super) fn join(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
     let mut state = STATE.lock();
     let mut users = USERS.iter();
     let user = users.find(|user| user.sink.is_none()).ok_or(EBUSY)?;
-    state.begin(workload)?;
     user.is_top.store(host.is_top(), Relaxed);
     // SAFETY: The functions stay until `stop` has returned (invariant of the host), which takes them away
     // and waits.
     unsafe { user.functions.set(Some(host.functions())) };
     // SAFETY: Likewise, the sink stays until `stop` has returned.
     unsafe { user.sink.set(Some(host.sink())) };
-    Ok(())
+    // After that, or what begins at once would be missing.
+    state.begin(workload).inspect_err(|_| {
+        user.sink.clear();
+        user.functions.clear();
+        grace::writers_left();
+    })
 }
 
 /// Undoes [`join`], if it was done.
