@@ -34,6 +34,7 @@
 #![warn(clippy::multiple_unsafe_ops_per_block)]
 
 use kapi::{
+    compat::parameter,
     kernel_btf::KernelBtf,
     late::Unloading,
     threads::CpuWatch, //
@@ -126,10 +127,10 @@ impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let btf = KernelBtf::read("vmlinux")?;
         let kernel = btf.as_ref().map_err(|why| *why);
-        let inline = module_parameters::local_clock.value() != 0;
+        let inline = parameter(&module_parameters::local_clock) != 0;
         // SAFETY: No instance exists yet, so no clock is being read.
         unsafe { kapi::clock::choose_local(inline, kernel) };
-        let wish = RawWish::from_number(module_parameters::raw_events.value());
+        let wish = RawWish::from_number(parameter(&module_parameters::raw_events));
         let events = EventTable;
         sources::init(wish, kernel)?;
         drop(btf);

@@ -6,7 +6,8 @@
 //! `trace_pipe` print them as five columns. The bits and letters are those of ftrace, so its tools
 //! read them.
 //!
-//! The raw words are those of x86-64 in Linux 7.3, where the preemption counter has 64 bits:
+//! The raw words are those of x86-64 in Linux 7.3, where the preemption counter has 64 bits; `kapi/compat.rs` brings
+//! that of older kernels into this form:
 //!
 //! | bits | of `preempt_count` |
 //! |---|---|

@@ -27,6 +27,7 @@ use crate::{
     instance::Instance,
     kapi::{
         c,
+        compat,
         inode::Inode,
         wait::Poller, //
     }, //
@@ -292,7 +293,7 @@ impl FileKind {
     /// of nothing is refused.
     const fn operations(self, writes: bool) -> &'static bindings::file_operations {
         const TEXT: &bindings::file_operations = &bindings::file_operations {
-            owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
+            owner: compat::this_module(),
             llseek: Some(bindings::generic_file_llseek),
             write: Some(write),
             read_iter: Some(read_iter),
@@ -335,7 +336,7 @@ impl FileKind {
         };
 
         const RECORDS: &bindings::file_operations = &bindings::file_operations {
-            owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
+            owner: compat::this_module(),
             write: Some(write),
             write_iter: Some(write_iter),
             unlocked_ioctl: Some(control),

@@ -12,7 +12,10 @@ use super::file::{
 };
 use crate::{
     instance::for_each_copy,
-    kapi::symbol,
+    kapi::{
+        compat,
+        symbol, //
+    },
     text::options::Opt, //
 };
 use kernel::{
@@ -40,7 +43,7 @@ impl TraceFile for Marker {
         if !at.inst.options().has(Opt::Markers) {
             return Err(EINVAL);
         }
-        let mut bytes = KVec::zeroed(input.len().min(LONGEST), GFP_KERNEL)?;
+        let mut bytes = compat::zeroed_bytes(input.len().min(LONGEST))?;
         input.read_slice(&mut bytes)?;
         let ip = symbol::marker_address();
         for_each_copy(at.inst, |inst| inst.marker_of_user(&bytes, ip))
@@ -65,7 +68,7 @@ impl TraceFile for RawMarker {
         if !(SHORTEST_RAW..=LONGEST).contains(&input.len()) {
             return Err(EINVAL);
         }
-        let mut bytes = KVec::zeroed(input.len(), GFP_KERNEL)?;
+        let mut bytes = compat::zeroed_bytes(input.len())?;
         input.read_slice(&mut bytes)?;
         for_each_copy(at.inst, |inst| inst.raw_marker(&bytes))
     }

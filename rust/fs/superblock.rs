@@ -21,6 +21,7 @@ use crate::{
         Instance, //
     },
     kapi::{
+        compat,
         fs::{
             self,
             FileSystem,
@@ -57,7 +58,7 @@ fn check_name(name: &CStr) -> Result {
     let bytes = name.to_bytes();
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     if bytes.len() > LONGEST_NAME {
-        return Err(ENAMETOOLONG);
+        return Err(compat::name_too_long());
     }
     if bytes.iter().all(allowed) {
         Ok(())
@@ -144,7 +145,7 @@ mod tests {
             (c"a\n", Some(EINVAL)),
             (c"\xc3\xa4", Some(EINVAL)),
             (LONGEST, None),
-            (TOO_LONG, Some(ENAMETOOLONG)),
+            (TOO_LONG, Some(compat::name_too_long())),
         ] {
             assert!(check_name(name).err() == expected);
         }

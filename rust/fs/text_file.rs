@@ -14,6 +14,7 @@ use super::file::{
 };
 use crate::{
     expr::structure::MAX_TEXT,
+    kapi::compat,
     output::Text,
     text::errno::Errno, //
 };
@@ -206,7 +207,7 @@ pub(crate) fn give(
 
 /// Copies the beginning of what a user wrote. Fails with `ENOMEM` or `EFAULT`.
 pub(crate) fn command(input: &mut UserSliceReader) -> Result<KVec<u8>> {
-    let mut bytes = KVec::zeroed(input.len().min(LONGEST_COMMAND), GFP_KERNEL)?;
+    let mut bytes = compat::zeroed_bytes(input.len().min(LONGEST_COMMAND))?;
     input.read_slice(&mut bytes)?;
     Ok(bytes)
 }

@@ -25,6 +25,7 @@ use super::{
     },
 };
 use crate::{
+    kapi::compat,
     output::Text,
     sources::user_events::{
         self,
@@ -153,7 +154,7 @@ fn argument_of<const LEN: usize>(argument: UserPtr) -> Result<[u8; LEN]> {
     let mut reader = UserSlice::new(argument, size).reader();
     let mut bytes = [0; LEN];
     reader.read_slice(&mut bytes)?;
-    let mut rest = KVec::zeroed(more, GFP_KERNEL)?;
+    let mut rest = compat::zeroed_bytes(more)?;
     reader.read_slice(&mut rest)?;
     match rest.iter().all(|byte| *byte == 0) {
         true => Ok(bytes),
@@ -167,7 +168,7 @@ fn argument_of<const LEN: usize>(argument: UserPtr) -> Result<[u8; LEN]> {
 ///
 /// `EFAULT`, `EINVAL` for one that is too long, `ENOMEM`.
 fn text_at(place: UserPtr) -> Result<KVec<u8>> {
-    let mut text = KVec::zeroed(request::LONGEST_DEFINITION.saturating_add(1), GFP_KERNEL)?;
+    let mut text = compat::zeroed_bytes(request::LONGEST_DEFINITION.saturating_add(1))?;
     let len = {
         let reader = UserSlice::new(place, text.len()).reader();
         reader.strcpy_into_buf(&mut text)?.to_bytes().len()

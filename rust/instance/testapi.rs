@@ -11,7 +11,10 @@ use crate::{
         context::Base,
         format, //
     },
-    kapi::percpu::CpuPin,
+    kapi::{
+        compat,
+        percpu::CpuPin, //
+    },
     probes::{
         self,
         Sink, //
@@ -45,7 +48,7 @@ impl Instance {
             ReserveError::Disabled => EBADF,
             ReserveError::Full => ENOSPC,
             ReserveError::CommitOverrun => EBUSY,
-            ReserveError::Recursion => EDEADLK,
+            ReserveError::Recursion => compat::deadlock(),
             ReserveError::TooBig => E2BIG,
             ReserveError::Broken => EIO,
         })

@@ -2,7 +2,13 @@
 
 //! The words of CPU and task that an event's common fields are made of.
 
-use super::task::COMM;
+use super::{
+    compat::{
+        documented_count,
+        preempt_count_asm, //
+    },
+    task::COMM, //
+};
 #[cfg(CONFIG_PREEMPT_RT)]
 use crate::event::context::SOFTIRQ_BITS;
 use crate::event::context::{
@@ -40,10 +46,10 @@ pub(crate) fn raw() -> ContextWords {
     // With bit 63 the other way round, which it is for `ContextWords`, too, when it looks.
     let (flipped, rflags): (u64, u64);
     let task: *const u8;
-    // SAFETY: It reads per-CPU variables of the kernel, 64 bits each (CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS
-    // is always on for x86-64), and pushes and pops the flags register.
+    // SAFETY: It reads per-CPU variables of the kernel, the address with 64 bits, the counter with as many as `compat`
+    // knows that it has, and pushes and pops the flags register.
     unsafe {
-        asm!("mov {c}, qword ptr gs:[rip + {count}]", "btc {c}, 63",
+        asm!(preempt_count_asm!(load), "btc {c}, 63",
             "mov {t}, qword ptr gs:[rip + {task}]", "pushfq", "pop {f}", c = out(reg) flipped,
             count = sym bindings::__preempt_count, t = out(reg) task,
             task = sym bindings::current_task, f = lateout(reg) rflags)
@@ -51,7 +57,7 @@ pub(crate) fn raw() -> ContextWords {
     // INVARIANT: The kernel keeps its address there.
     let task = Current(task);
     ContextWords {
-        preempt_count: with_softirqs(flipped ^ (1 << 63), &task),
+        preempt_count: with_softirqs(documented_count(flipped ^ (1 << 63)), &task),
         rflags,
         // The first byte has the flags that count.
         thread_flags: task.read::<u8, { offset_of!(task_struct, thread_info.flags) }>(),
@@ -64,12 +70,12 @@ pub(crate) fn raw() -> ContextWords {
 #[inline(always)]
 pub(crate) fn preempt_count() -> u64 {
     let count;
-    // SAFETY: It reads a per-CPU variable of the kernel, 64 bits wide.
+    // SAFETY: It reads a per-CPU variable of the kernel, of the width that `compat` knows.
     unsafe {
-        asm!("mov {c}, qword ptr gs:[rip + {count}]", c = out(reg) count,
+        asm!(preempt_count_asm!(load), c = out(reg) count,
             count = sym bindings::__preempt_count, options(nostack, preserves_flags, readonly))
     };
-    count
+    documented_count(count)
 }
 
 /// Returns a preemption counter with the bits of soft interrupts that the current task has.

@@ -9,6 +9,7 @@
 
 use super::{
     c,
+    compat,
     dir::Dir,
     fs_context,
     mount::SPECS,
@@ -70,7 +71,7 @@ impl<F: FileSystem> FsType<F> {
     pub(crate) const fn new() -> Self {
         Self(
             Opaque::new(bindings::file_system_type {
-                owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
+                owner: compat::this_module(),
                 name: as_char_ptr_in_const_context(F::NAME),
                 init_fs_context: Some(fs_context::init::<F>),
                 kill_sb: Some(superblock::kill),

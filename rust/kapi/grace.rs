@@ -2,21 +2,19 @@
 
 //! Waiting until all writers that may have seen something are done.
 
-use kernel::sync::{
-    atomic::{
-        Acquire,
-        Atomic,
-        Full,
-        Relaxed, //
-    },
-    rcu, //
+use super::compat;
+use kernel::sync::atomic::{
+    Acquire,
+    Atomic,
+    Full,
+    Relaxed, //
 };
 
 /// Returns when every stretch of code that ran with preemption or interrupts disabled, or in an
 /// interrupt or NMI, when this was called has ended: every writer of a ring. Process context with no
 /// lock that writers take; sleeps.
 pub(crate) fn writers_left() {
-    rcu::synchronize_rcu();
+    compat::synchronize_rcu();
 }
 
 /// The waits of one kind: one serves all that left before it began.

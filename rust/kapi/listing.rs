@@ -13,6 +13,7 @@
 
 use super::{
     c,
+    compat, //
     dir::{
         Dir,
         Folder,
@@ -113,7 +114,7 @@ impl<N: Listing> Tables<N> {
     };
 
     const FILE: &'static bindings::file_operations = &bindings::file_operations {
-        owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
+        owner: compat::this_module(),
         llseek: Some(bindings::generic_file_llseek),
         read: Some(bindings::generic_read_dir),
         iterate_shared: Some(iterate::<N>),

@@ -9,6 +9,7 @@ pub(crate) mod alarm;
 pub(crate) mod c;
 mod claim;
 pub(crate) mod clock;
+pub(crate) mod compat;
 pub(crate) mod context;
 pub(crate) mod cpu_counts;
 pub(crate) mod cpus;

@@ -4,6 +4,7 @@
 
 use super::{
     c,
+    compat::preempt_count_asm,
     cpus, //
 };
 #[cfg(any(CONFIG_SMP, CONFIG_PREEMPTION))]
@@ -98,7 +99,7 @@ pub(crate) fn disable_preemption() {
     // SAFETY: It increments the count of this CPU, in one instruction. The compiler
     // moves no access to memory over it.
     unsafe {
-        asm!("inc qword ptr gs:[rip + {s}]", s = sym bindings::__preempt_count, options(nostack))
+        asm!(preempt_count_asm!(inc), count = sym bindings::__preempt_count, options(nostack))
     };
 }
 
@@ -120,7 +121,7 @@ pub(crate) unsafe fn enable_preemption() {
     // SAFETY: It decrements the count of this CPU, which the caller incremented, in one instruction. It
     // becomes 0 when preemption is not disabled any more and another task waits for the CPU.
     unsafe {
-        asm!("dec qword ptr gs:[rip + {s}]", "je {wanted}", s = sym bindings::__preempt_count,
+        asm!(preempt_count_asm!(dec), "je {wanted}", count = sym bindings::__preempt_count,
             wanted = label {
                 // The kernel may switch tasks here.
                 return c::rt_preempt_schedule_notrace();

@@ -29,6 +29,7 @@
 #include <linux/workqueue.h>
 #include <asm/hypervisor.h>
 
+#include "compat.h"
 #include "shim.h"
 
 static_assert(KSYM_SYMBOL_LEN <= RT_SYMBOL_LEN);

@@ -32,6 +32,7 @@ use crate::{
         Source, //
     },
     kapi::{
+        compat,
         percpu::CpuPin,
         program_memory::ProgramMemory,
         task,
@@ -408,7 +409,7 @@ fn find_or_define(
             return Ok(UserEventUse::new(user.clone()));
         }
         if !is_multi {
-            return Err(EADDRINUSE);
+            return Err(compat::address_in_use());
         }
     }
     let new = Arc::new(UserEvent::new(command, flags)?, GFP_KERNEL)?;
@@ -464,7 +465,7 @@ pub(crate) fn own_memory() -> Result<ProgramMemory> {
 /// Fails with `EADDRINUSE` if the program has registered the bit.
 pub(crate) fn may_register(memory: &ProgramMemory, bit: EnableBit) -> Result {
     match bits::has(memory, bit) {
-        true => Err(EADDRINUSE),
+        true => Err(compat::address_in_use()),
         false => Ok(()),
     }
 }

@@ -19,6 +19,7 @@ use super::attached::{
 pub(crate) use crate::kapi::task::COMM;
 use crate::{
     kapi::{
+        compat,
         each_cpu,
         grace,
         percpu::CpuPin,
@@ -287,7 +288,7 @@ pub(crate) fn rest() {
 
 /// Remembers a task.
 fn save(table: &NameTable, wanted: u32, task: &kernel::task::Task) {
-    let (pid, tgid) = (task.pid(), task.tgid());
+    let (pid, tgid) = (task.pid(), compat::thread_group(task));
     let facts = Facts {
         name: (wanted & NAMES != 0).then(|| task::name(task)),
         tgid: if wanted & TGIDS != 0 { tgid as u32 } else { 0 },

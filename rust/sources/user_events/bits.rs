@@ -15,7 +15,10 @@ use super::{
     UserEventUse, //
 };
 use crate::{
-    kapi::program_memory::ProgramMemory,
+    kapi::{
+        compat,
+        program_memory::ProgramMemory, //
+    },
     tasks::programs::ProgramWatcher,
     user_events::request::EnableBit, //
 };
@@ -125,7 +128,7 @@ fn insert(memory: &ProgramMemory, event: &UserEventUse, bit: EnableBit) -> Resul
     let mut own = programs.iter_mut();
     if let Some(own) = own.find(|known| known.memory.is_same(memory)) {
         if own.bits.iter().any(|known| known.bit == bit) {
-            return Err(EADDRINUSE);
+            return Err(compat::address_in_use());
         }
         return Ok(own.bits.push(new, GFP_KERNEL)?);
     }
