@@ -12,7 +12,7 @@ export SECS EVENTS
 kernels := stock test debug
 
 .PHONY: all modules modules_install command clean help $(kernels:%=module-%) \
-	env run shell deb format check quick mutants kunit sanitizers suspend \
+	env run shell deb format check kernels quick mutants kunit sanitizers suspend \
 	bench bench-native bench-peers breakdown guest test test-long
 
 all: modules
@@ -45,7 +45,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-deb format check quick mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
+deb format check kernels quick mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
 	@scripts/$@
 
 bench-peers:
@@ -81,6 +81,7 @@ help:
 	@echo '  sanitizers       mistakes on purpose, which the kernels with checks must report'
 	@echo '  suspend          the clock before and after a suspend to RAM'
 	@echo '  guest            the guest suite on all kernels'
+	@echo '  kernels          every Debian kernel with Rust: build, boot, trace, a short guest suite'
 	@echo '  bench            what events cost beside ftrace, in instructions'
 	@echo '  bench-native     the same in nanoseconds, on this CPU; makes a kernel of its own'
 	@echo '  bench-peers      what the same event costs in perf and BPF, in instructions'
