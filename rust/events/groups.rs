@@ -238,32 +238,53 @@ pub(crate) fn unregister(owner: *mut bindings::module) {
     }
 }
 
+/// Returns whether `owner` was built with the descriptors and probes that `layout` stands for.
+///
+/// # Errors
+///
+/// `ENOEXEC` if these are not the ones of here.
+fn check_layout(owner: Module<'_>, layout: u32) -> Result {
+    if layout == c::RT_EVENTS_LAYOUT {
+        return Ok(());
+    }
+    let [version, desc, eval, reserved] = layout.to_be_bytes();
+    let [own_version, own_desc, own_eval, own_reserved] = c::RT_EVENTS_LAYOUT.to_be_bytes();
+    pr_warn!(
+        "{}: built for events of version {version}.{desc}.{eval}.{reserved}, those here have {own_version}.{own_desc}.{own_eval}.{own_reserved}: build it again with this rtrace\n",
+        owner.name()
+    );
+    Err(ENOEXEC)
+}
+
 /// Adds the events of another module; see `shim/events.h`. Returns 0, `-EINVAL` without a module,
-/// or the errors of [`add`].
+/// or the errors of [`check_layout`] and [`add`].
 ///
 /// # Safety
 ///
-/// - `first` and `last` enclose an array of descriptors, `evals_first` and `evals_last` one of
+/// - If `layout` is that of here, `first` and `last` enclose an array of descriptors, `evals_first` and `evals_last` one of
 ///   constants, which stay valid and unchanged, with all their strings, until
 ///   [`rtrace_unregister_events`] returns.
 /// - `owner` is the calling module.
 #[no_mangle]
-unsafe extern "C" fn rtrace_register_events(
+unsafe extern "C" fn __rtrace_register_events(
     owner: *mut bindings::module,
+    layout: u32,
     first: *const c::rt_event_desc,
     last: *const c::rt_event_desc,
     evals_first: *const c::rt_eval,
     evals_last: *const c::rt_eval,
 ) -> c_int {
-    // SAFETY: The caller promises that the bounds enclose descriptors that do not change meanwhile.
-    let descs = unsafe { between(first, last) };
-    // SAFETY: The caller promises that the bounds enclose constants that do not change meanwhile.
-    let evals = unsafe { between(evals_first, evals_last) };
     // SAFETY: The caller promises its own module, which stays loaded while its code waits for this
     // call.
     let owner = unsafe { Module::new(owner) };
     from_result(|| {
         let owner = owner.ok_or(EINVAL)?;
+        check_layout(owner, layout)?;
+        // SAFETY: The layout is that of here, and the caller promises that the bounds enclose descriptors that do not
+        // change meanwhile.
+        let descs = unsafe { between(first, last) };
+        // SAFETY: The layout is that of here, and the caller promises the same of constants.
+        let evals = unsafe { between(evals_first, evals_last) };
         register(owner, descs, evals)?;
         announce(owner.name());
         Ok(0)

@@ -291,14 +291,39 @@ bool rt_module_is_foreign(const struct module *module);
 void rt_tracepoint_synchronize(void);
 
 /*
- * Events of another module; defined in Rust. @owner's tracepoints must exist,
- * and the descriptors stay valid until rtrace_unregister_events() returns.
+ * What a module with events of its own was built with: the version of what its probes
+ * and descriptors mean, and the bytes of the structures. The version grows with each
+ * change of these that the bytes do not show.
  */
-int rtrace_register_events(struct module *owner,
-			   const struct rt_event_desc *first,
-			   const struct rt_event_desc *last,
-			   const struct rt_eval *evals_first,
-			   const struct rt_eval *evals_last);
+enum {
+	RT_EVENTS_VERSION = 1,
+	RT_EVENTS_LAYOUT = RT_EVENTS_VERSION << 24 | sizeof(struct rt_event_desc) << 16 |
+			   sizeof(struct rt_eval) << 8 | sizeof(struct rt_reserved),
+};
+static_assert(sizeof(struct rt_event_desc) < 256 && sizeof(struct rt_eval) < 256 &&
+	      sizeof(struct rt_reserved) < 256);
+
+/* Both are defined in Rust. The first one is called by the function below. */
+int __rtrace_register_events(struct module *owner, u32 layout,
+			     const struct rt_event_desc *first,
+			     const struct rt_event_desc *last,
+			     const struct rt_eval *evals_first,
+			     const struct rt_eval *evals_last);
 void rtrace_unregister_events(struct module *owner);
+
+/*
+ * Adds the events of @owner, the calling module, whose tracepoints must exist. The
+ * descriptors stay valid until rtrace_unregister_events() returns. -ENOEXEC if @owner was
+ * built for another layout, which the kernel's log tells. Process context.
+ */
+static inline int rtrace_register_events(struct module *owner,
+					 const struct rt_event_desc *first,
+					 const struct rt_event_desc *last,
+					 const struct rt_eval *evals_first,
+					 const struct rt_eval *evals_last)
+{
+	return __rtrace_register_events(owner, RT_EVENTS_LAYOUT, first, last,
+					evals_first, evals_last);
+}
 
 #endif /* RT_EVENTS_H */
