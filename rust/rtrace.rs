@@ -25,6 +25,7 @@
 //! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
 //! - `fs`: the files.
+//! - `exports`: what other modules call: instances of their own, and prints into them.
 //! - `testapi`: what modules of tests call; only with `RTRACE_TEST=1`.
 //!
 //! `ring`, `event`, `expr`, `fetch`, `functions`, `hist`, `latency`, `synthetic`, `text` and `user_events` use only
@@ -46,6 +47,7 @@ mod actions;
 mod buffers;
 mod event;
 mod events;
+mod exports;
 mod expr;
 mod fetch;
 mod fs;

@@ -29,7 +29,6 @@ use crate::{
         Event, //
     },
     expr,
-    kapi::symbol,
     output::Text,
     ring::wire,
     sources::dynamic::is_followed,
@@ -39,10 +38,7 @@ use crate::{
             EnableState, //
         },
         number,
-        set_event::{
-            next_word,
-            EventSelection, //
-        }, //
+        set_event::next_word, //
     }, //
 };
 use core::fmt::Write;
@@ -83,13 +79,7 @@ fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Even
     Ok(events::all()
         .filter(move |event| one.is_none_or(|id| event.id() == id))
         .filter(move |event| system.is_none_or(|system| event.system() == system))
-        .filter(move |event| one.is_some() || system.is_some() || is_meant(at, event)))
-}
-
-/// Returns whether `event` is one of "all events": a raw one only when it is recorded already.
-/// ftrace does not have them, and a tool that wants all events of ftrace gets these.
-fn is_meant(at: &At<'_>, event: &Event) -> bool {
-    event.is_usual() || at.inst.event_enabled(event)
+        .filter(move |event| one.is_some() || system.is_some() || at.inst.means(event)))
 }
 
 /// Returns whether `event` is enabled, or attached for triggers or for an event that follows it.
@@ -115,19 +105,7 @@ pub(crate) fn show_enable(at: &At<'_>, text: &mut Text) -> Result {
 /// `enable`, of an event, a system or all.
 pub(crate) fn store_enable(at: &At<'_>, command: &[u8]) -> Result {
     let on = number::parse_flag(command).map_err(refused)?;
-    switch(at, these_events(at)?, on)
-}
-
-/// Switches all of `wanted`, tries each of them, and returns the first error.
-fn switch(at: &At<'_>, wanted: impl Iterator<Item = &'static Event>, on: bool) -> Result {
-    if !on {
-        return at.inst.disable_events(wanted);
-    }
-    let mut result = Ok(());
-    for event in wanted {
-        result = result.and(at.inst.enable_event(event));
-    }
-    result
+    at.inst.switch_events(these_events(at)?, on)
 }
 
 /// `format` of an event.
@@ -256,22 +234,6 @@ impl SetEvent {
         let text = TextFile::show(show_enabled)?;
         Ok(KBox::new(Self { text }, GFP_KERNEL)?)
     }
-
-    /// Obeys one word.
-    fn obey(at: &At<'_>, word: &[u8]) -> Result {
-        let wish = EventSelection::parse(word);
-        let mut any = false;
-        let wanted = events::all()
-            .filter(|event| wish.matches(event.system(), event.name(), event.module()))
-            .filter(|event| !wish.means_all() || is_meant(at, event))
-            .inspect(|_| any = true);
-        switch(at, wanted, wish.enable)?;
-        match wish.module() {
-            _ if any => Ok(()),
-            Some(module) if !symbol::is_module(module)? => at.inst.await_module(word),
-            _ => Err(EINVAL),
-        }
-    }
 }
 
 impl TraceFile for SetEvent {
@@ -282,7 +244,7 @@ impl TraceFile for SetEvent {
     /// Switches all events off, and has none wait.
     fn truncate(&mut self, at: &At<'_>) -> Result {
         let enabled = events::all().filter(|event| at.inst.event_enabled(event));
-        switch(at, enabled, false)?;
+        at.inst.switch_events(enabled, false)?;
         at.inst.forget_awaited();
         Ok(())
     }
@@ -297,7 +259,7 @@ impl TraceFile for SetEvent {
             // The word may go on after what was copied: it comes first in the next write.
             used = used.saturating_sub(word.len());
         } else if !word.is_empty() {
-            Self::obey(at, word)?;
+            at.inst.obey_selection(word)?;
         }
         *pos = pos.saturating_add_unsigned(used as u64);
         Ok(used)

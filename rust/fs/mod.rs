@@ -6,7 +6,7 @@
 //! - `tree`: which files there are, one table; `events_dir`: those of `events/`;
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
 //! - `open`: what one open file owns, how its readers wait; `sleep`: the readers that sleep;
-//! - `groups`: events that go with their module;
+//! - `groups`: events that go with their module; `held`: instances of other modules;
 //! - `text_file`, `knob`, `events`, `hist`, `features`: files that are a text;
 //! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `shown`: which
 //!   buffer a file shows; `share`: to several
@@ -30,6 +30,7 @@ mod free;
 mod functions;
 mod graph;
 mod groups;
+pub(crate) mod held;
 mod hist;
 mod knob;
 mod latency;

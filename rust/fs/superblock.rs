@@ -3,7 +3,8 @@
 //! What rtracefs is as a file system: its name, when it may be mounted, what is in a new mount, and
 //! what `mkdir` and `rmdir` in `instances/` do.
 //!
-//! Instances do not belong to the mount: they stay when it goes, and a new mount shows them again.
+//! Instances do not belong to the mount: they stay when it goes, and a new mount shows them again. Those that other
+//! modules make are in `fs::held`.
 
 use super::{
     file::{
@@ -52,15 +53,15 @@ pub(crate) fn register() -> Result<RtracefsRegistration> {
 /// The longest name of an instance.
 const LONGEST_NAME: usize = 64;
 
-/// Refuses names that do not fit into logs and into texts that programs parse: `ENAMETOOLONG`,
-/// `EINVAL`.
-fn check_name(name: &CStr) -> Result {
+/// Refuses names that do not fit into logs and into texts that programs parse, and those that no folder can have, which
+/// the VFS keeps from users: `ENAMETOOLONG`, `EINVAL`.
+pub(super) fn check_name(name: &CStr) -> Result {
     let bytes = name.to_bytes();
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     if bytes.len() > LONGEST_NAME {
         return Err(compat::name_too_long());
     }
-    if bytes.iter().all(allowed) {
+    if bytes.iter().all(allowed) && !matches!(bytes, b"" | b"." | b"..") {
         Ok(())
     } else {
         Err(EINVAL)
@@ -68,7 +69,7 @@ fn check_name(name: &CStr) -> Result {
 }
 
 /// Makes the node of the folder of `inst`. Fails with `ENOMEM`.
-fn node(inst: Arc<Instance>) -> Result<KBox<FileNode>> {
+pub(super) fn node(inst: Arc<Instance>) -> Result<KBox<FileNode>> {
     let node = FileNode {
         inst,
         arg: Arg::Whole,
@@ -141,6 +142,10 @@ mod tests {
         for (name, expected) in [
             (c"foo", None),
             (c"a-B_1.x", None),
+            (c"...", None),
+            (c"", Some(EINVAL)),
+            (c".", Some(EINVAL)),
+            (c"..", Some(EINVAL)),
             (c"a b", Some(EINVAL)),
             (c"a\n", Some(EINVAL)),
             (c"\xc3\xa4", Some(EINVAL)),

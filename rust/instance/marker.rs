@@ -14,7 +14,11 @@ use crate::{
     events,
     kapi::percpu::CpuPin,
     probes,
-    ring::writer::ReserveError, //
+    ring::writer::ReserveError,
+    text::options::{
+        Opt,
+        OptionSet, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -23,6 +27,8 @@ use kernel::{
 
 /// Bytes added to the text: a newline if it has none, and the terminating zero.
 const TAIL: usize = 2;
+/// What ends a text that gets no newline.
+const END: &[u8] = b"\0";
 
 impl Instance {
     /// Records `text` as an event, with the address `ip` of the code that wrote it. Cuts a text
@@ -64,11 +70,34 @@ impl Instance {
             let longest = self.sink.longest(pin).ok_or(ReserveError::Disabled)?;
             let (text, len) = cut(text, longest);
             let kind = (Base::new(format::PRINT.id, 0), len);
-            let bare = |record: &mut [u8]| fill_with(record, (text, b"\0\0"), ip);
+            let bare = |record: &mut [u8]| fill_with(record, (text, &b"\0\0"[..]), ip);
             let recorded = file.record_own(pin, kind, bare, |record| fill(record, text, ip));
             recorded.map(|()| text.len())
         })
         .map_err(|_| EBADF)
+    }
+
+    /// Records `text` as it is, as an event with the address `ip` of the code that wrote it. Cuts a text that is too
+    /// long. Returns how many bytes of it were recorded; 0 if none were, or if the option `trace_printk` is off. Any
+    /// context.
+    pub(crate) fn print(&self, pin: &CpuPin, text: &[u8], ip: usize) -> usize {
+        let Some(longest) = self.sink.longest(pin) else {
+            return 0;
+        };
+        let (text, len) = cut(text, longest);
+        let base = Base::new(format::PRINT.id, 0);
+        // Its end takes one byte: there is no newline but that of the text.
+        let len = len.saturating_sub(TAIL - END.len());
+        let fill = |record: &mut [u8]| fill_with(record, (text, END), ip);
+        match self.sink.record(pin, base, len, fill) {
+            Ok(()) => text.len(),
+            Err(_) => 0,
+        }
+    }
+
+    /// Returns whether what other modules print is recorded: the option `trace_printk` is on. Any context.
+    pub(crate) fn takes_prints(&self) -> bool {
+        OptionSet::from_bits(self.options.load(Relaxed)).has(Opt::TracePrintk)
     }
 
     /// Records `bytes` as a whole: a number of the user's choice and its data. Returns their count.
@@ -112,16 +141,16 @@ fn fill(record: &mut [u8], text: &[u8], ip: usize) {
         Some(b'\n') => b"\0\0",
         _ => b"\n\0",
     };
-    fill_with(record, (text, tail), ip);
+    fill_with(record, (text, &tail[..]), ip);
 }
 
 /// The same, with what follows the text.
-fn fill_with(record: &mut [u8], (text, tail): (&[u8], &[u8; TAIL]), ip: usize) {
+fn fill_with(record: &mut [u8], (text, tail): (&[u8], &[u8]), ip: usize) {
     let Some((head, rest)) = record.split_at_mut_checked(PRINT_HEAD - probes::COMMON) else {
         return;
     };
     head.copy_from_slice(&ip.to_ne_bytes());
-    for (to, from) in rest.iter_mut().zip([text, &tail[..]].into_iter().flatten()) {
+    for (to, from) in rest.iter_mut().zip([text, tail].into_iter().flatten()) {
         *to = *from;
     }
 }

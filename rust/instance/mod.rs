@@ -16,6 +16,7 @@ mod enable;
 mod error_log;
 mod filter;
 mod function_pids;
+mod handle;
 mod hist_fields;
 mod hist_links;
 mod hist_poll;
@@ -28,6 +29,7 @@ mod pause;
 mod pids;
 mod pipe_token;
 pub(crate) mod registry;
+mod select;
 #[cfg(CONFIG_KUNIT = "y")]
 mod synthetic_tests;
 #[cfg(rtrace_test)]
@@ -206,7 +208,7 @@ pub(crate) struct Instance {
     pipes: Mutex<KVec<CpuSel>>,
 }
 
-/// A counted reference, held by an open file: an instance that has one is not removed.
+/// A counted reference, held by an open file or another module: an instance that has one is not removed.
 pub(crate) struct InstanceRef(Arc<Instance>);
 
 impl From<Refusal> for Error {

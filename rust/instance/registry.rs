@@ -68,13 +68,25 @@ pub(crate) fn top() -> Result<Arc<Instance>> {
 /// # Errors
 ///
 /// `ENOENT` if there is none.
-#[cfg(rtrace_test)]
 pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
     let all = ALL.lock();
     all.iter()
         .find(|inst| inst.name() == name)
         .cloned()
         .ok_or(ENOENT)
+}
+
+/// Returns the instance at this address, which may be that of none: only addresses are compared.
+///
+/// # Errors
+///
+/// `ENODEV` if there is none.
+pub(crate) fn at(address: *const Instance) -> Result<Arc<Instance>> {
+    let all = ALL.lock();
+    all.iter()
+        .find(|inst| core::ptr::eq(Arc::as_ptr(inst), address))
+        .cloned()
+        .ok_or(ENODEV)
 }
 
 /// Makes an instance.
@@ -100,7 +112,7 @@ pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
 ///
 /// # Errors
 ///
-/// `EBUSY` while one of its files is open, `ENODEV` if it has been removed.
+/// `EBUSY` while one of its files is open or another module has it, `ENODEV` if it has been removed.
 pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     let this = Arc::as_ptr(inst);
     let unlist = || {

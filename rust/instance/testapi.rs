@@ -2,10 +2,7 @@
 
 //! What only modules of tests ask of an instance (`crate::testapi`).
 
-use super::{
-    Instance,
-    InstanceRef, //
-};
+use super::Instance;
 use crate::{
     event::{
         context::Base,
@@ -21,11 +18,7 @@ use crate::{
     },
     ring::writer::ReserveError, //
 };
-use core::mem::ManuallyDrop;
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::prelude::*;
 
 impl Instance {
     /// Records `bytes` as they are. Any context, NMI included.
@@ -58,22 +51,5 @@ impl Instance {
     #[inline(always)]
     pub(crate) fn sink(&self) -> &Sink {
         &self.sink
-    }
-}
-
-impl InstanceRef {
-    /// Gives the reference to a caller in C.
-    pub(crate) fn into_raw(self) -> *const Instance {
-        Arc::as_ptr(&ManuallyDrop::new(self).0)
-    }
-
-    /// Returns the reference that [`Self::into_raw`] gave away.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is from there, and this is called once for it.
-    pub(crate) unsafe fn from_raw(raw: *const Instance) -> Self {
-        // SAFETY: `raw` has the count that `into_raw` did not drop, and no other call takes it.
-        Self(unsafe { Arc::from_raw(raw) })
     }
 }

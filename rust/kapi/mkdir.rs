@@ -52,8 +52,12 @@ pub(crate) const fn operations<F: FileSystem>() -> &'static bindings::inode_oper
 impl<N: Send + Sync + 'static> Negative<'_, N> {
     /// Makes it a folder, which owns `node`, and lets `fill` put files and folders into it. Removes
     /// everything again when `fill` fails. Fails with `ENOMEM`, or with the error of `fill`.
-    fn make_folder(self, node: KBox<N>, fill: impl FnOnce(&N, &Dir<'_, N>) -> Result) -> Result {
-        // SAFETY: The folder that this is in is locked by the VFS for the `mkdir` operation.
+    pub(super) fn make_folder(
+        self,
+        node: KBox<N>,
+        fill: impl FnOnce(&N, &Dir<'_, N>) -> Result,
+    ) -> Result {
+        // SAFETY: The folder that this is in is locked (invariant), as no folder that can be reached before is made here.
         let parent = unsafe { Dir::new(self.parent(), Some(0)) }?;
         let inode = (parent.as_folder()).new_folder(FOLDER_MODE, SIMPLE, Some(node))?;
         let dentry = self.as_raw();
@@ -61,8 +65,8 @@ impl<N: Send + Sync + 'static> Negative<'_, N> {
             fill(dir.as_folder().inode().node().ok_or(EINVAL)?, dir)
         });
         if result.is_err() {
-            // SAFETY: The dentry was entered, its parent is locked for the `mkdir` operation, and the
-            // new folder's own lock is free again.
+            // SAFETY: The dentry was entered, its parent is locked as long as `self` would be, and the new folder's own
+            // lock is free again.
             unsafe { bindings::locked_recursive_removal(dentry, None) };
         }
         result

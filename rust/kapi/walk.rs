@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How folders that users already see are found again, to be removed from inside the kernel, or to tell of a change.
+//! How folders that users already see are found again, to be removed from inside the kernel, to be given another
+//! folder, or to tell of a change.
 //!
-//! Called by `fs::groups` when a module takes its events away, and by `fs::latency`. A `FoundDentry` holds no lock; `settle` waits
-//! for the tasks that hold the folder's.
+//! Called by `fs::groups` when a module takes its events away, by `fs::held` when one makes an instance, and by
+//! `fs::latency`. A `FoundDentry` holds no lock; `settle` waits for the tasks that hold the folder's.
 
 use super::{
     c,
+    dir::Dir,
     inode::{
         Dentry,
         InodeLock, //
     }, //
 };
-use kernel::bindings;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// A file or folder that was found.
 ///
@@ -52,6 +57,21 @@ impl<N: Send + Sync + 'static> FoundDentry<'_, N> {
             // INVARIANT: The children of a folder are positive.
             look(&FoundDentry(child.get()));
         }
+    }
+
+    /// Makes the folder `name` in this one, which is where users make folders, as `mkdir` does: it owns `node`, and
+    /// `fill` puts files and folders into it. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if there is something of that name, `ENOMEM`, and the error of `fill`, when nothing is left of it.
+    pub(crate) fn make_folder(
+        &self,
+        name: &CStr,
+        node: KBox<N>,
+        fill: impl FnOnce(&N, &Dir<'_, N>) -> Result,
+    ) -> Result {
+        self.0.create(name, |new| new.make_folder(node, fill))
     }
 
     /// Waits until the tasks that look something up in the folder, `depth` below an instance's own, are

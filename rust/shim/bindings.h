@@ -19,6 +19,7 @@
 #include <linux/trace_clock.h>
 
 #include "events.h"
+#include "exports.h"
 #include "fprobe.h"
 #include "functions.h"
 #include "graph.h"

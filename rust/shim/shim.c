@@ -270,6 +270,11 @@ u32 rt_task_user(struct task_struct *task)
 	return __kuid_val(task_uid(task));
 }
 
+void rt_tell_made(struct dentry *folder)
+{
+	fsnotify_mkdir(d_inode(folder->d_parent), folder);
+}
+
 void rt_tell_modified(struct inode *inode)
 {
 	fsnotify_inode(inode, FS_MODIFY);

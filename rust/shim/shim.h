@@ -149,6 +149,9 @@ unsigned int rt_task_state(struct task_struct *task);
 /* A macro: the user of a task, as the kernel numbers users. */
 u32 rt_task_user(struct task_struct *task);
 
+/* Inline: tells programs that watch a folder that this one was made in it. */
+void rt_tell_made(struct dentry *folder);
+
 /* Inline: tells programs that watch a file that it was changed. */
 void rt_tell_modified(struct inode *inode);
 

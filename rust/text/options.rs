@@ -103,7 +103,7 @@ options! {
     Block: "block", off, Any, Ftrace;
     /// Events are printed field by field.
     Fields: "fields", off, Any, Ftrace;
-    /// Without it `printk-msg-only` has no effect.
+    /// What other modules print is recorded. Without it `printk-msg-only` has no effect.
     TracePrintk: "trace_printk", on, TopFile, Ftrace;
     /// `trace` announces where the events of a further CPU begin, if the buffer had overruns.
     Annotate: "annotate", on, Any, Ftrace;

@@ -16,6 +16,7 @@ use core::{
 };
 use kernel::{
     bindings,
+    error::from_err_ptr,
     prelude::*, //
 };
 
@@ -208,8 +209,8 @@ impl<'a, N: Send + Sync + 'static> Negative<'a, N> {
     ///
     /// # Safety
     ///
-    /// `dentry` is what the VFS passed to a `mkdir` operation, which lasts for `'a`, in a folder of
-    /// a superblock that `kapi::superblock` fills, with nodes of type `N`.
+    /// `dentry` is what the VFS passed to a `mkdir` operation, or returned from simple_start_creating(), which lasts for `'a`, in a
+    /// folder of a superblock that `kapi::superblock` fills, with nodes of type `N`.
     pub(in crate::kapi) unsafe fn from_raw(dentry: *mut bindings::dentry) -> Self {
         // INVARIANT: The VFS holds a reference to the dentry, which is negative, and the lock of
         // its folder.
@@ -256,6 +257,48 @@ impl<'a, N: Send + Sync + 'static> Negative<'a, N> {
         // The tree has a reference of its own now.
         drop(reference);
         (dentry, lock)
+    }
+}
+
+/// A name in a folder that users see, where something is made from inside the kernel. The folder is locked as long as
+/// this is there.
+///
+/// # Invariants
+///
+/// It is what simple_start_creating() returned for a folder of [`Superblock`]'s kind with nodes of type `N`, and not
+/// given back.
+struct NewName<'a, N: Send + Sync + 'static>(Dentry<'a, N>);
+
+impl<N: Send + Sync + 'static> Drop for NewName<'_, N> {
+    fn drop(&mut self) {
+        // SAFETY: From simple_start_creating(), and given back once (invariant).
+        unsafe { bindings::simple_done_creating(self.0.as_raw()) };
+    }
+}
+
+impl<N: Send + Sync + 'static> Dentry<'_, N> {
+    /// Has `make` make the folder `name` in this folder, which users see and which is locked meanwhile, as the VFS does
+    /// for `mkdir`; programs that watch it are told. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if there is something of that name, `ENOMEM`, and those of `make`.
+    pub(in crate::kapi) fn create(
+        self,
+        name: &CStr,
+        make: impl FnOnce(Negative<'_, N>) -> Result,
+    ) -> Result {
+        // SAFETY: The folder is valid and positive (invariant), and the name ends with a NUL.
+        let new = unsafe { bindings::simple_start_creating(self.0, name.as_char_ptr()) };
+        let new = from_err_ptr(new)?;
+        // INVARIANT: A dentry of the folder's superblock, given back when this is dropped.
+        let new: NewName<'_, N> = NewName(Dentry(new, PhantomData));
+        let dentry = new.0.as_raw();
+        // SAFETY: The VFS has looked it up for something new, with the folder locked until `new` is dropped.
+        make(unsafe { Negative::from_raw(dentry) })?;
+        // SAFETY: The dentry is valid as long as `new`, and positive since `make` has succeeded.
+        unsafe { c::rt_tell_made(dentry) };
+        Ok(())
     }
 }
 
