@@ -48,8 +48,8 @@ use crate::{
         hook_registers::EntryRegisters,
         kept::{
             KeptRef,
-            KeptRefs, //
-            KeptValue,
+            KeptRefs,
+            KeptValue, //
         },
         publisher::Published, //
     },

@@ -52,8 +52,8 @@ use crate::{
             ExitRegisters, //
         },
         kept::{
-            KeptRef, //
-            KeptValue,
+            KeptRef,
+            KeptValue, //
         },
         percpu::PinRef,
         port::Kernel,
