@@ -56,6 +56,7 @@ pub(crate) fn zeroed_bytes(len: usize) -> Result<KVec<u8>> {
 }
 
 /// Returns `EDEADLK`, which Linux 7.2 has no constant for.
+#[cfg(rtrace_test)]
 pub(crate) fn deadlock() -> Error {
     error(bindings::EDEADLK)
 }

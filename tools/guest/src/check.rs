@@ -19,7 +19,8 @@ pub fn joined<T>(thread: ScopedJoinHandle<'_, Check<T>>) -> Check<T> {
 pub const SKIP: &str = "skip: ";
 
 /// Marks a reason as "chance did not bring what is to be looked at": the machine's doing, so that even
-/// a test which accounts for every event is run again.
+/// a test which accounts for every event is run again. Both marks stay inside the process of the
+/// test: its exit status tells the runner (see `runner`).
 pub const LACK: &str = "lack: ";
 
 /// How many differences of a table are shown; a table that is wrong as a whole has hundreds.
@@ -35,6 +36,11 @@ macro_rules! skip {
     ($($text:tt)*) => { return Err(format!("{}{}", $crate::check::SKIP, format!($($text)*))) };
 }
 
+/// Ends the test for want of what chance brings.
+macro_rules! lack {
+    ($($text:tt)*) => { return Err(format!("{}{}", $crate::check::LACK, format!($($text)*))) };
+}
+
 /// Ends the test unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($text:tt)*) => { if !$condition { fail!($($text)*) } };
@@ -42,9 +48,7 @@ macro_rules! ensure {
 
 /// Ends the test unless the condition, which chance decides, holds.
 macro_rules! ensure_chance {
-    ($condition:expr, $($text:tt)*) => {
-        if !$condition { fail!("{}{}", $crate::check::LACK, format!($($text)*)) }
-    };
+    ($condition:expr, $($text:tt)*) => { if !$condition { lack!($($text)*) } };
 }
 
 /// Ends the test unless both values are equal, and shows both.

@@ -19,8 +19,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Exit statuses of the process that runs one test.
+/// Exit statuses of the process that runs one test. Another one, without a reason, is a crash.
 const FAILED: u8 = 1;
+const LACKED: u8 = 75;
 const SKIPPED: u8 = 77;
 
 enum Outcome {
@@ -167,10 +168,11 @@ pub fn run_here(context: &Context, name: &str) -> ExitCode {
     match (test.run)(context) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            let (status, reason) = match reason.strip_prefix(SKIP) {
-                Some(reason) => (SKIPPED, reason),
-                None => (FAILED, reason.as_str()),
-            };
+            let marks = [(SKIP, SKIPPED), (LACK, LACKED)];
+            let told = marks
+                .iter()
+                .find_map(|(mark, status)| Some((*status, reason.strip_prefix(mark)?)));
+            let (status, reason) = told.unwrap_or((FAILED, &reason));
             println!("= {}", reason.replace('\n', "\\n"));
             ExitCode::from(status)
         }
@@ -194,13 +196,16 @@ fn run_one(context: &Context, test: &Test) -> Outcome {
             None => println!("# {line}"),
         }
     }
-    match status {
-        None => Outcome::Final(format!("no end within {} s", limit(test).as_secs())),
-        Some(status) if status.success() => Outcome::Passed,
-        Some(status) if status.code() == Some(SKIPPED.into()) => Outcome::Skipped(reason),
-        Some(status) if reason.is_empty() => Outcome::Final(describe(status)),
-        Some(_) if test.exact && !reason.starts_with(LACK) => Outcome::Final(reason),
-        Some(_) => Outcome::Failed(reason),
+    let Some(status) = status else {
+        return Outcome::Final(format!("no end within {} s", limit(test).as_secs()));
+    };
+    match status.code().and_then(|code| u8::try_from(code).ok()) {
+        Some(0) => Outcome::Passed,
+        Some(SKIPPED) => Outcome::Skipped(reason),
+        _ if reason.is_empty() => Outcome::Final(describe(status)),
+        Some(LACKED) => Outcome::Failed(format!("lack: {reason}")),
+        _ if test.exact => Outcome::Final(reason),
+        _ => Outcome::Failed(reason),
     }
 }
 

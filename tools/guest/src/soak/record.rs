@@ -9,6 +9,9 @@ pub const RINGS: usize = 3;
 pub const STREAMS: usize = RINGS + 1;
 pub const CONTEXTS: [&str; 4] = ["task", "softirq", "hardirq", "nmi"];
 
+/// The last of them.
+pub const NMI: usize = 3;
+
 const MAGIC: u32 = 0xa5;
 /// Bytes of a record before the payload, and of the payload before its filling.
 const COMMON: usize = 8;

@@ -20,7 +20,7 @@ const FOREVER: Duration = Duration::from_secs(100);
 
 /// Rounds that there are in any case, and how often it is made sure that the reader sleeps.
 const LEAST: u64 = 60;
-const ASLEEP: u64 = 16;
+pub const ASLEEP: u64 = 16;
 
 /// A reader, and how it waits.
 pub const READERS: [(&str, Wait); 6] = [
@@ -94,7 +94,11 @@ pub fn run(
             let context = random.below(CONTEXTS.len() as u64);
             // The reader has just read the event before: from now on it goes to sleep.
             match round % ASLEEP {
-                0 => _ = sys::wait_asleep(thread),
+                0 if !sys::wait_asleep(thread) => {
+                    result = Err(format!("{name}: round {round}: it does not sleep"));
+                    break;
+                }
+                0 => {}
                 _ => {
                     let longest = 1 << random.below(15);
                     (0..random.below(longest)).for_each(|_| std::hint::spin_loop());

@@ -2,7 +2,7 @@
 
 //! The writers: loads, starts and stops rtsoak, and reads what it did.
 
-use super::record::{CONTEXTS, RINGS, STREAMS};
+use super::record::{CONTEXTS, NMI, RINGS, STREAMS};
 use crate::check::Check;
 use crate::module;
 use crate::Context;
@@ -61,6 +61,12 @@ impl Written {
         of.map_or(Tally::default(), |of| of.tallies[stream][context])
     }
 
+    /// How often a context came to write, on all CPUs.
+    pub fn attempts(&self, stream: usize, context: usize) -> u64 {
+        let of_cpu = |of: &OfCpu| of.tallies[stream][context].attempts;
+        self.cpus.iter().map(of_cpu).sum()
+    }
+
     /// Over all contexts of a CPU.
     pub fn of_stream(&self, cpu: usize, stream: usize) -> Tally {
         let mut sum = Tally::default();
@@ -102,7 +108,7 @@ impl Written {
 
     /// NMIs that came, on all CPUs.
     pub fn nmis(&self) -> u64 {
-        self.cpus.iter().map(|of| of.contexts[3].arrived).sum()
+        self.cpus.iter().map(|of| of.contexts[NMI].arrived).sum()
     }
 
     fn line(&mut self, line: &str) -> Option<()> {

@@ -8,7 +8,7 @@ use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::module;
 use crate::soak;
-use crate::soak::record::{self, CONTEXTS, RINGS};
+use crate::soak::record::{self, CONTEXTS, NMI, RINGS};
 use crate::soak::writers::Writers;
 use crate::stream::{self, CpuReader, Record};
 use crate::sys;
@@ -101,7 +101,7 @@ fn contexts(context: &Context) -> Check {
             }
         }
         println!("{filter}: {kept:?} of {:?}", written.by_context());
-        report.expect_chance(kept[3] > 0, || format!("{filter}: nothing from NMIs"));
+        report.expect_chance(kept[NMI] > 0, || format!("{filter}: nothing from NMIs"));
     }
     writers.unload()?;
     own.remove()?;

@@ -3,10 +3,11 @@
 //! Histograms of writers in all contexts: every event is a hit or a drop, also of those that are too deep inside each
 //! other; and nothing is left of the event of a module.
 
-use super::hist_forms::{attempted, attempts, SOAK};
+use super::hist_forms::{attempted, SOAK};
 use super::hists::total;
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
+use crate::soak::record::{NMI, RINGS};
 use crate::soak::writers::Writers;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -115,10 +116,7 @@ fn contexts(context: &Context) -> Check {
         }
         writers.stop()?;
         let events = attempted(&writers)?;
-        let mut nmis = 0;
-        for cpu in 0..sys::online_cpus() {
-            nmis += attempts(&writers, cpu)?.last().copied().unwrap_or(0);
-        }
+        let nmis = writers.written()?.attempts(RINGS, NMI);
         report.expect_chance(nmis > 0, || format!("{command}: no NMIs"));
         let text = own.get(&hist())?;
         let total = |word| total(&text, word);

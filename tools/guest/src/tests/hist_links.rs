@@ -8,7 +8,7 @@ use super::hists::{self, total, ENTER};
 use super::{exact, pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
-use crate::soak::record::{CONTEXTS, RINGS};
+use crate::soak::record::{CONTEXTS, NMI, RINGS};
 use crate::soak::writers::Writers;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -453,14 +453,9 @@ fn links_nest(context: &Context) -> Check {
     }
     writers.stop()?;
     let written = writers.written()?;
-    let tally = |cpu, which| written.tally(cpu, RINGS, which).attempts;
-    let of = |which| {
-        (0..sys::online_cpus())
-            .map(|cpu| tally(cpu, which))
-            .sum::<u64>()
-    };
+    let of = |context| written.attempts(RINGS, context);
     let attempts: u64 = (0..CONTEXTS.len()).map(of).sum();
-    ensure_chance!(of(3) > 0, "no NMIs");
+    ensure_chance!(of(NMI) > 0, "no NMIs");
     let text = own.get(&hist)?;
     let (sets, takes) = text.split_once("\n\n\n# event").unwrap_or_default();
     ensure_eq!(

@@ -301,12 +301,9 @@ fn keeps_a_ledger(context: &Context) -> Check {
         rounds += 1;
     }
     println!("{rounds} rounds: {}", sums.told());
-    let lack = sums.lack();
-    ensure_chance!(
-        lack.is_none(),
-        "none of these: {}",
-        lack.unwrap_or_default()
-    );
+    if let Some(lack) = sums.lack() {
+        lack!("none of these: {lack}");
+    }
     stage.end()
 }
 
@@ -329,7 +326,11 @@ fn wakeups(context: &Context) -> Check {
             done > 50,
             "{reader:?}: there was time for {done} events only"
         );
-        ensure_chance!(slept > done / 20, "{reader:?}: it slept {slept} times");
+        // The writer waits for the reader's sleep that often, however slow the machine is.
+        ensure!(
+            slept >= done / wakeups::ASLEEP,
+            "{reader:?}: it slept {slept} times"
+        );
         writers.unload()?;
         own.remove()?;
         all += done;

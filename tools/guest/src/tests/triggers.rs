@@ -8,7 +8,7 @@ use super::{exact, pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::module;
-use crate::soak::record::{self, CONTEXTS, RINGS};
+use crate::soak::record::{self, CONTEXTS, NMI, RINGS};
 use crate::soak::writers::Writers;
 use crate::stream;
 use crate::sys;
@@ -665,7 +665,7 @@ fn contexts(context: &Context) -> Check {
             }
         }
         println!("{triggers:?}: {kept:?} and {stacks} stacks");
-        report.expect_chance(kept[3] > 0, || format!("{triggers:?}: nothing from NMIs"));
+        report.expect_chance(kept[NMI] > 0, || format!("{triggers:?}: nothing from NMIs"));
         let text = shown(&own, SOAK)?;
         if !all {
             // Some are in the snapshot.
