@@ -264,19 +264,17 @@ fn check_layout(owner: Module<'_>, layout: u32) -> Result {
 /// - If `layout` is that of here, `first` and `last` enclose an array of descriptors, `evals_first` and `evals_last` one of
 ///   constants, which stay valid and unchanged, with all their strings, until
 ///   [`rtrace_unregister_events`] returns.
-/// - `owner` is the calling module.
+/// - `owner` is the calling module, which stays loaded while its code waits for this call, or null.
 #[no_mangle]
+#[allow(improper_ctypes_definitions, reason = "to C a module is an address")]
 unsafe extern "C" fn __rtrace_register_events(
-    owner: *mut bindings::module,
+    owner: Option<Module<'_>>,
     layout: u32,
     first: *const c::rt_event_desc,
     last: *const c::rt_event_desc,
     evals_first: *const c::rt_eval,
     evals_last: *const c::rt_eval,
 ) -> c_int {
-    // SAFETY: The caller promises its own module, which stays loaded while its code waits for this
-    // call.
-    let owner = unsafe { Module::new(owner) };
     from_result(|| {
         let owner = owner.ok_or(EINVAL)?;
         check_layout(owner, layout)?;

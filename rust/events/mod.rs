@@ -18,7 +18,6 @@ pub(crate) mod dynamic;
 pub(crate) mod groups;
 mod marker;
 mod module;
-mod module_notifier;
 mod printer;
 mod reuse;
 mod source;
@@ -49,13 +48,6 @@ pub(crate) use self::{
     module::{
         Module,
         ModuleHold, //
-    },
-    module_notifier::{
-        ModuleChange,
-        ModuleFollower,
-        ModuleNotice,
-        ModuleNotifier,
-        NotifierBlock, //
     },
     printer::{
         PrintManner,

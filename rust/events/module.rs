@@ -34,18 +34,14 @@ use kernel::{
 ///
 /// It is a module whose name, tracepoints and strings of its events stay during `'a`, too.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 pub(crate) struct Module<'a>(&'a Object<bindings::module>);
 
 impl<'a> Module<'a> {
-    /// Returns the module at `module`; `None` if that is null.
-    ///
-    /// # Safety
-    ///
-    /// Unless null, `module` is a module that stays loaded during `'a`.
-    pub(crate) unsafe fn new(module: *mut bindings::module) -> Option<Self> {
+    /// Returns the module that is there for C.
+    pub(crate) fn of(module: &'a Object<bindings::module>) -> Self {
         // INVARIANT: One that stays loaded keeps what is its own.
-        // SAFETY: The caller promises that it stays.
-        unsafe { Object::at(module) }.map(Self)
+        Self(module)
     }
 
     /// Returns its address.

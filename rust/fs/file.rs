@@ -28,7 +28,10 @@ use crate::{
     kapi::{
         c,
         compat,
-        inode::Inode,
+        inode::{
+            AnyInode,
+            Inode, //
+        },
         wait::Poller, //
     }, //
 };
@@ -400,8 +403,7 @@ impl<'a> VfsFile<'a> {
 
     /// Moves the position. Returns where it is then, or an error as a number.
     fn seek(self, offset: i64, whence: c_int) -> i64 {
-        // SAFETY: The file stays open for `'a`, and this task may hold its position (invariants).
-        unsafe { bindings::generic_file_llseek(self.0.as_ptr(), offset, whence) }
+        c::generic_file_llseek(self.0, offset, whence)
     }
 
     /// As [`Self::seek`], of a text whose end is not known.
@@ -449,7 +451,8 @@ pub(super) use operations;
 unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
     from_result(|| {
         // SAFETY: The VFS has the only reference to the file, which has no descriptor yet.
-        let flags = unsafe { LocalFile::from_raw_file(file) }.flags();
+        let opened = unsafe { LocalFile::from_raw_file(file) };
+        let flags = opened.flags();
         // With both bits of the mode it is open for neither.
         let access = flags & bindings::O_ACCMODE;
         let writable = matches!(access, bindings::O_WRONLY | bindings::O_RDWR);
@@ -461,16 +464,18 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         let open = OpenFile::new(node, reads, truncate)?;
         // SAFETY: No other code uses the file yet. `release` takes the box back.
         unsafe { (*file).private_data = open.into_foreign() };
-        let limit = match node.handler.map(Handler::kind) {
+        let limit: extern "C" fn(AnyInode<'_>, &LocalFile) -> c_int = match node
+            .handler
+            .map(Handler::kind)
+        {
             None | Some(FileKind::Text | FileKind::Watched | FileKind::Records) => return Ok(0),
             Some(FileKind::LinesRead) if !reads => return Ok(0),
             Some(FileKind::Lines | FileKind::LinesRead) => c::rt_forbid_pwrite,
-            Some(FileKind::Stream | FileKind::Raw) => bindings::nonseekable_open,
-            Some(FileKind::Sink) => bindings::stream_open,
+            Some(FileKind::Stream | FileKind::Raw) => c::nonseekable_open,
+            Some(FileKind::Sink) => c::stream_open,
         };
-        // SAFETY: Each of them only changes the mode bits of a file that is being opened, returns 0
-        // and cannot fail.
-        Ok(unsafe { limit(inode.as_raw(), file) })
+        // Each of them only changes the mode bits, returns 0 and cannot fail.
+        Ok(limit(inode.any(), opened))
     })
 }
 

@@ -12,14 +12,22 @@ use super::{
     list,
     profile, //
 };
-use crate::events::{
-    Module,
-    ModuleChange,
-    ModuleFollower,
-    ModuleNotice,
-    ModuleNotifier, //
+use crate::{
+    events::Module,
+    kapi::{
+        foreign::Object,
+        module_notifier::{
+            ModuleChange,
+            ModuleFollower,
+            ModuleNotice,
+            ModuleNotifier, //
+        }, //
+    }, //
 };
-use kernel::prelude::*;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// What follows functions that come and go.
 pub(crate) trait FollowsModules {
@@ -37,8 +45,8 @@ pub(crate) type ForEach = fn(&dyn Fn(&dyn FollowsModules));
 struct FunctionsOfModules;
 
 impl ModuleFollower for FunctionsOfModules {
-    fn follow(module: Module<'_>, change: ModuleChange) {
-        follow(module, change);
+    fn follow(module: &Object<bindings::module>, change: ModuleChange) {
+        follow(Module::of(module), change);
     }
 }
 
@@ -61,7 +69,7 @@ impl ModuleWatch {
     ///
     /// # Errors
     ///
-    /// What `register_module_notifier()` returns.
+    /// `EEXIST` while there is one.
     pub(crate) fn new(each: ForEach) -> Result<Self> {
         *INSTANCES.lock() = Some(each);
         Ok(Self {

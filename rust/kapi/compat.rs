@@ -89,19 +89,6 @@ pub(crate) fn thread_group(task: &Task) -> i32 {
     unsafe { (*task.as_ptr()).tgid }
 }
 
-/// Waits until all readers of RCU that are there now have left. Process context; sleeps.
-#[cfg(not(before_linux_7_3))]
-pub(crate) fn synchronize_rcu() {
-    kernel::sync::rcu::synchronize_rcu();
-}
-
-/// As above, where Rust has no function for it.
-#[cfg(before_linux_7_3)]
-pub(crate) fn synchronize_rcu() {
-    // SAFETY: It has no argument; a caller in a section of RCU would wait for itself, which only hangs.
-    unsafe { bindings::synchronize_rcu() };
-}
-
 /// The instruction that does something with the preemption counter, for `asm!`: `load` into `c`, `inc` or `dec`. The
 /// counter is the symbol `count`, and has 64 bits.
 #[cfg(not(before_linux_7_3))]

@@ -6,7 +6,10 @@
 //! Used by `alarm` and `waker`.
 
 use super::c;
-use core::ops::Deref;
+use core::{
+    marker::PhantomData,
+    ops::Deref, //
+};
 use kernel::{
     bindings,
     prelude::*,
@@ -34,6 +37,14 @@ pub(super) struct Deferred<T: Later> {
     value: T,
 }
 
+/// An `irq_work` for a function of C.
+///
+/// # Invariants
+///
+/// It is initialised, and stays during `'a`.
+#[repr(transparent)]
+pub(crate) struct ReadyIrqWork<'a>(*mut bindings::irq_work, PhantomData<&'a ()>);
+
 // SAFETY: Any CPU may queue an `irq_work` or wait for it, and `T` is `Sync`.
 unsafe impl<T: Later> Sync for Deferred<T> {}
 // SAFETY: An `irq_work` belongs to no task, and `T` is `Send`.
@@ -60,8 +71,8 @@ impl<T: Later> Deferred<T> {
 
     /// Returns when the work that was queued before is done. Process context.
     pub(super) fn wait(&self) {
-        // SAFETY: The work is initialised (invariant).
-        unsafe { bindings::irq_work_sync(self.work.get()) };
+        // INVARIANT: The work is initialised (invariant), and borrowed for as long.
+        c::irq_work_sync(ReadyIrqWork(self.work.get(), PhantomData));
     }
 }
 

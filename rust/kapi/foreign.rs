@@ -9,6 +9,7 @@
 
 use core::{
     marker::PhantomData,
+    mem::ManuallyDrop,
     ops::Deref,
     ptr::NonNull,
     slice, //
@@ -79,6 +80,17 @@ impl<T: Release> Owned<T> {
         // INVARIANT: It is borrowed mutably for as long.
         Alone(self.0, PhantomData)
     }
+
+    /// Returns its address, for code that gives it back.
+    pub(crate) fn into_raw(self) -> *mut T {
+        ManuallyDrop::new(self).0.as_ptr()
+    }
+
+    /// Returns it for the function of C that takes it over.
+    pub(crate) fn end(self) -> Ending<T> {
+        // INVARIANT: It is not used any more, and not given back here.
+        Ending(ManuallyDrop::new(self).0)
+    }
 }
 
 impl<T: Release> Deref for Owned<T> {
@@ -97,11 +109,11 @@ impl<T: Release> Drop for Owned<T> {
     }
 }
 
-/// An object for the function of C that takes it back.
+/// An object for the function of C that takes it back, or over.
 ///
 /// # Invariants
 ///
-/// It is that of an [`Owned`] that is dropped, and used for the last time.
+/// It is that of an [`Owned`] that is there no more, and used for the last time.
 #[repr(transparent)]
 pub(crate) struct Ending<T>(NonNull<T>);
 

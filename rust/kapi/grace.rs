@@ -2,7 +2,7 @@
 
 //! Waiting until all writers that may have seen something are done.
 
-use super::compat;
+use super::c;
 use kernel::sync::atomic::{
     Acquire,
     Atomic,
@@ -14,7 +14,7 @@ use kernel::sync::atomic::{
 /// interrupt or NMI, when this was called has ended: every writer of a ring. Process context with no
 /// lock that writers take; sleeps.
 pub(crate) fn writers_left() {
-    compat::synchronize_rcu();
+    c::synchronize_rcu();
 }
 
 /// The waits of one kind: one serves all that left before it began.

@@ -9,6 +9,11 @@
 
 use super::{
     c,
+    foreign::{
+        Ending,
+        Owned,
+        Release, //
+    },
     mount::SharedOptions, //
 };
 use core::{
@@ -35,6 +40,7 @@ mod dentry;
 
 pub(crate) use dentry::Dentry;
 pub(super) use dentry::{
+    AnyDentry,
     LookedUp,
     Negative, //
 };
@@ -135,14 +141,28 @@ impl<'a, N: Send + Sync + 'static> Inode<'a, N> {
 
     /// Adds a link. Other code may add one at the same time.
     pub(super) fn add_link(self) {
-        // SAFETY: The inode is valid (invariant), and the function takes the lock that it needs.
-        unsafe { c::rt_inode_add_link(self.0) };
+        c::rt_inode_add_link(self.any());
     }
 
     /// Removes a link. Its lock is held.
     pub(super) fn drop_link(self) {
-        // SAFETY: The inode is valid (invariant), and the number of its links changes under its lock.
-        unsafe { bindings::drop_nlink(self.0) };
+        c::drop_nlink(self.any());
+    }
+}
+
+/// An inode for a function of C.
+///
+/// # Invariants
+///
+/// It is valid for `'a`.
+#[repr(transparent)]
+pub(crate) struct AnyInode<'a>(*mut bindings::inode, PhantomData<&'a ()>);
+
+impl<'a, N> Inode<'a, N> {
+    /// Returns it for a function of C.
+    pub(crate) fn any(self) -> AnyInode<'a> {
+        // INVARIANT: It is valid for as long (invariant).
+        AnyInode(self.0, PhantomData)
     }
 }
 
@@ -151,7 +171,10 @@ impl<'a, N: Send + Sync + 'static> Inode<'a, N> {
 /// # Invariants
 ///
 /// The value owns the only reference.
-pub(super) struct NewInode<'a, N: Send + Sync + 'static>(Inode<'a, N>);
+pub(super) struct NewInode<'a, N: Send + Sync + 'static> {
+    inode: Inode<'a, N>,
+    reference: Owned<bindings::inode>,
+}
 
 impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
     /// Makes one with `node`.
@@ -165,18 +188,13 @@ impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
         mode: u16,
         node: Option<KBox<N>>,
     ) -> Result<Self> {
-        // SAFETY: The superblock is valid (invariant).
-        let raw = unsafe { bindings::new_inode(sb.0) };
-        if raw.is_null() {
-            return Err(ENOMEM);
-        }
+        let reference = c::new_inode(sb.any()).ok_or(ENOMEM)?;
         // INVARIANT: The result keeps the inode, and hands it out no longer than it lives. Its
         // superblock has nodes of type `N`, and `i_private` is null.
-        let inode = Inode(raw, PhantomData);
-        // INVARIANT: new_inode() returned the reference.
-        let this = Self(inode);
-        // SAFETY: The inode is new, and no other code reads its times.
-        unsafe { bindings::simple_inode_init_ts(raw) };
+        let inode = Inode(reference.as_ptr(), PhantomData);
+        // INVARIANT: No other code knows a new inode.
+        let this = Self { inode, reference };
+        c::simple_inode_init_ts(inode.any());
         inode.set_number(number);
         inode.set_mode(mode);
         // INVARIANT: Null or a boxed `N`, as `Inode` asks.
@@ -186,22 +204,27 @@ impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
 
     /// Returns the inode, for as long as it is not given away.
     pub(super) fn get(&self) -> Inode<'_, N> {
-        self.0
+        self.inode
     }
 
     /// Sets the operations of the open file or folder.
     pub(super) fn set_file_operations(&self, operations: *const bindings::file_operations) {
-        self.0.set_file_operations(operations);
+        self.inode.set_file_operations(operations);
     }
 
     /// Sets the operations of the inode.
     pub(super) fn set_operations(&self, operations: *const bindings::inode_operations) {
-        self.0.set_operations(operations);
+        self.inode.set_operations(operations);
     }
 
     /// Hands the reference on.
+    pub(super) fn end(self) -> Ending<bindings::inode> {
+        self.reference.end()
+    }
+
+    /// As [`Self::end`].
     pub(super) fn into_raw(self) -> *mut bindings::inode {
-        core::mem::ManuallyDrop::new(self).0.as_raw()
+        self.reference.into_raw()
     }
 }
 
@@ -220,10 +243,9 @@ impl<N: Send + Sync + 'static> Inode<'_, N> {
     }
 }
 
-impl<N: Send + Sync + 'static> Drop for NewInode<'_, N> {
-    fn drop(&mut self) {
-        // SAFETY: The one reference is this value's (invariant), which goes.
-        unsafe { bindings::iput(self.0.as_raw()) };
+impl Release for bindings::inode {
+    fn release(ending: Ending<Self>) {
+        c::iput(ending);
     }
 }
 
@@ -239,8 +261,7 @@ impl<'a, N: Send + Sync + 'static> InodeLock<'a, N> {
     /// Locks `inode`, that of a folder that is `depth` below an instance's own.
     pub(super) fn new(inode: Inode<'a, N>, depth: usize) -> Self {
         let subclass = Self::SUBCLASS.get(depth).or(Self::SUBCLASS.last());
-        // SAFETY: The inode is valid for `'a` (invariant), during which it is unlocked again.
-        unsafe { c::rt_inode_lock_nested(inode.0, subclass.copied().unwrap_or(0)) };
+        c::rt_inode_lock_nested(inode.any(), subclass.copied().unwrap_or(0));
         Self(inode)
     }
 }
@@ -260,7 +281,21 @@ impl<N: Send + Sync + 'static> Drop for InodeLock<'_, N> {
 /// - Its `s_fs_info` is null or boxed options, which it owns and which live for `'a`.
 pub(super) struct Superblock<'a, N>(*mut bindings::super_block, PhantomData<&'a N>);
 
+/// A superblock for a function of C.
+///
+/// # Invariants
+///
+/// It is valid for `'a`.
+#[repr(transparent)]
+pub(crate) struct AnySuperblock<'a>(*mut bindings::super_block, PhantomData<&'a ()>);
+
 impl<'a, N: Send + Sync + 'static> Superblock<'a, N> {
+    /// Returns it for a function of C.
+    fn any(self) -> AnySuperblock<'a> {
+        // INVARIANT: It is valid for as long (invariant).
+        AnySuperblock(self.0, PhantomData)
+    }
+
     /// Wraps `sb`.
     ///
     /// # Safety

@@ -30,12 +30,6 @@ impl Release for bindings::vfsmount {
     }
 }
 
-impl Release for bindings::dentry {
-    fn release(ending: Ending<Self>) {
-        c::dput(ending);
-    }
-}
-
 /// Opens the file `name` in the root of a mount of tracefs, as the kernel: the caller was let into a file of ours.
 ///
 /// # Errors

@@ -40,6 +40,7 @@ pub(crate) mod load;
 pub(crate) mod machine;
 pub(crate) mod mapping;
 pub(crate) mod mkdir;
+pub(crate) mod module_notifier;
 mod mount;
 pub(crate) mod nesting;
 pub(crate) mod noise;

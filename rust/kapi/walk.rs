@@ -85,8 +85,7 @@ impl<N: Send + Sync + 'static> FoundDentry<'_, N> {
     /// Tells programs that watch it that it was changed, which none of them did.
     pub(crate) fn tell_of_change(&self) {
         if let Some(inode) = self.0.inode() {
-            // SAFETY: The inode is valid while the dentry is (invariants of both).
-            unsafe { c::rt_tell_modified(inode.as_raw()) };
+            c::rt_tell_modified(inode.any());
         }
     }
 

@@ -14,6 +14,7 @@ use super::{
     words::SharedU64, //
 };
 use crate::ring::port::SharedWord;
+use core::marker::PhantomData;
 use kernel::{
     bindings,
     prelude::*,
@@ -51,7 +52,21 @@ unsafe impl Sync for Job {}
 // SAFETY: A work item belongs to no task, and the rest is `Send`.
 unsafe impl Send for Job {}
 
+/// A work item for a function of C.
+///
+/// # Invariants
+///
+/// It is initialised, and stays during `'a`.
+#[repr(transparent)]
+pub(crate) struct ReadyWork<'a>(*mut bindings::work_struct, PhantomData<&'a ()>);
+
 impl Job {
+    /// Returns the item for a function of C.
+    fn ready(&self) -> ReadyWork<'_> {
+        // INVARIANT: The item is initialised (invariant), and borrowed for as long.
+        ReadyWork(self.item.get(), PhantomData)
+    }
+
     /// Adds `bits` to what is wanted. Returns whether nothing was wanted before.
     fn add(&self, bits: u64) -> bool {
         loop {
@@ -86,9 +101,8 @@ impl Later for Job {
 #[pinned_drop]
 impl PinnedDrop for Job {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: The item is initialised (invariant). The `irq_work` that queues it is over: `Deferred`
-        // waits for that before it drops what it holds.
-        unsafe { bindings::cancel_work_sync(self.item.get()) };
+        // The `irq_work` that queues it is over: `Deferred` waits for that before it drops what it holds.
+        c::cancel_work_sync(self.ready());
     }
 }
 
@@ -120,8 +134,7 @@ impl Worker {
     /// Returns when what was wanted before is done. Process context, not from the work itself.
     pub(crate) fn wait(&self) {
         self.job.wait();
-        // SAFETY: The item is initialised (invariant of `Job`).
-        unsafe { bindings::flush_work(self.job.item.get()) };
+        c::flush_work(self.job.ready());
     }
 }
 

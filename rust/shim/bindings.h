@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
+#include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mount.h>
@@ -17,6 +18,7 @@
 #include <linux/sort.h>
 #include <linux/timekeeping.h>
 #include <linux/trace_clock.h>
+#include <linux/tracepoint.h>
 
 #include "events.h"
 #include "exports.h"

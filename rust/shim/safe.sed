@@ -19,7 +19,7 @@
 }
 
 # What is given back.
-/ fn (filp_close|kern_unmount|module_put|dput|rt_fprobe_put|rt_kprobe_put|rt_load_forget|rt_printer_free|rt_sampler_free|rt_thread_stop|rt_cpu_threads_stop|rt_tick_free|rt_uprobe_put|rt_watch_put)\(/ {
+/ fn (filp_close|kern_unmount|module_put|dput|iput|rt_fprobe_put|rt_kprobe_put|rt_load_forget|rt_printer_free|rt_sampler_free|rt_thread_stop|rt_cpu_threads_stop|rt_tick_free|rt_uprobe_put|rt_watch_put)\(/ {
 	s/pub fn/pub safe fn/
 	s/\((\w+): \*mut (\w+)/(\1: Ending<\2>/
 }
@@ -54,6 +54,44 @@
 	s/: rt_addresses/: AddressSpan<'_>/
 }
 / fn (rt_cpu_threads_start|rt_thread_start)\(/ s/: \*mut \*mut (rt_\w+)/: \&mut Option<Owned<\1>>/
+/ fn (register|unregister)_(module|tracepoint_module)_notifier\(/ {
+	s/pub fn/pub safe fn/
+	s/_tracepoint_module_notifier\((\w+): \*mut notifier_block/_tracepoint_module_notifier(\1: \&'static NotifierBlock<TracedModules>/
+	s/_module_notifier\((\w+): \*mut notifier_block/_module_notifier(\1: \&'static NotifierBlock<AllModules>/
+}
+/ fn (drop_nlink|nonseekable_open|rt_forbid_pwrite|rt_inode_add_link|rt_inode_lock_nested|rt_tell_modified|simple_inode_init_ts|stream_open)\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut inode/: AnyInode<'_>/
+	s/: \*mut file/: \&LocalFile/
+}
+/ fn generic_file_llseek\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut file/: \&LocalFile/
+}
+/ fn new_inode\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut super_block/: AnySuperblock<'_>/
+	s/-> \*mut (\w+)/-> Option<Owned<\1>>/
+}
+/ fn d_make_root\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut inode/: Ending<inode>/
+}
+/ fn (d_alloc_name|find_next_child)\(/ {
+	s/\((\w+): \*mut dentry/(\1: AnyDentry<'_>/
+	s/: \*mut dentry/: Option<Ending<dentry>>/
+	s/: \*const (qstr|::kernel::ffi::c_char)/: CText<'_>/
+	s/-> \*mut (\w+)/-> Option<Owned<\1>>/
+}
+/ fn d_alloc_name\(/ s/pub fn/pub safe fn/
+/ fn (cancel_work_sync|flush_work)\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut work_struct/: ReadyWork<'_>/
+}
+/ fn irq_work_sync\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut irq_work/: ReadyIrqWork<'_>/
+}
 / fn rt_kprobe_register\(/ s/CText<'_>/Option<CText<'_>>/
 / fn rt_printer_(format|user_stack)\(/ {
 	s/\(printer: \*mut rt_printer/<'a>(printer: Alone<'a, rt_printer>/

@@ -8,20 +8,29 @@ use super::{
     dynamic,
     entry_hook, //
 };
-use crate::events::{
-    Module,
-    ModuleChange,
-    ModuleFollower,
-    ModuleNotice,
-    ModuleNotifier, //
+use crate::{
+    events::Module,
+    kapi::{
+        foreign::Object,
+        module_notifier::{
+            ModuleChange,
+            ModuleFollower,
+            ModuleNotice,
+            ModuleNotifier, //
+        }, //
+    }, //
 };
-use kernel::prelude::*;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// Has the probes follow modules.
 struct ProbedCode;
 
 impl ModuleFollower for ProbedCode {
-    fn follow(module: Module<'_>, change: ModuleChange) {
+    fn follow(module: &Object<bindings::module>, change: ModuleChange) {
+        let module = Module::of(module);
         match change {
             ModuleChange::Comes => dynamic::code_comes(module.name()),
             ModuleChange::InitIsOver => {
@@ -41,7 +50,7 @@ static NOTIFIER: ModuleNotifier<ProbedCode> = ModuleNotifier::new();
 ///
 /// # Errors
 ///
-/// What `register_module_notifier()` returns.
+/// `EEXIST` while there is one.
 pub(super) fn begin() -> Result<ModuleNotice> {
     NOTIFIER.register()
 }

@@ -2,7 +2,7 @@
 
 //! Events that come and go with the kernel's modules.
 //!
-//! The kernel calls [`notify`] for each module with tracepoints, before the module's init runs and
+//! The kernel calls [`EventsOfModules::follow`] for each module with tracepoints, before the module's init runs and
 //! after its exit, with its list of modules locked. Inside, [`GROUPS`] and what forgetting needs
 //! are locked, and the definitions of dynamic events; no code takes the list's lock with one of these held.
 //!
@@ -27,23 +27,26 @@ use crate::{
             Tracepoint, //
         },
         Module,
-        ModuleNotice,
-        NotifierBlock,
         GROUPS, //
     },
-    kapi::kernel_btf::{
-        ModuleBtf,
-        NoBtf, //
+    kapi::{
+        foreign::Object,
+        kernel_btf::{
+            ModuleBtf,
+            NoBtf, //
+        },
+        module_notifier::{
+            ModuleChange,
+            ModuleFollower,
+            ModuleNotice,
+            ModuleNotifier,
+            TracedModules, //
+        }, //
     }, //
 };
 use core::ptr::NonNull;
 use kernel::{
     bindings,
-    error::to_result,
-    ffi::{
-        c_int,
-        c_ulong, //
-    },
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -55,7 +58,7 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// The module is there: [`notify`] takes it off the list before it goes.
+/// The module is there: [`EventsOfModules`] takes it off the list before it goes.
 struct TracepointModule(NonNull<bindings::module>);
 
 // SAFETY: A module belongs to no task.
@@ -77,7 +80,7 @@ pub(super) fn with_tracepoint<R>(
     let modules = MODULES.lock();
     let found = modules.iter().find_map(|module| {
         // SAFETY: The module is there (invariant) while it is on the list, which is locked.
-        let module = unsafe { Module::new(module.0.as_ptr()) }?;
+        let module = Module::of(unsafe { Object::at(module.0.as_ptr()) }?);
         let mut tracepoints = module.tracepoints();
         let tracepoint = tracepoints.find(|tracepoint| tracepoint.name() == name)?;
         Some((tracepoint, module))
@@ -159,84 +162,60 @@ fn with_btf(
     }
 }
 
-/// Adds or takes away the events of a module: the kernel calls it for every module with
-/// tracepoints.
-///
-/// # Safety
-///
-/// `data` is a `struct tp_module`, whose module stays during the call.
-unsafe extern "C" fn notify(
-    _block: *mut bindings::notifier_block,
-    state: c_ulong,
-    data: *mut c_void,
-) -> c_int {
-    // SAFETY: The caller promises a `struct tp_module`.
-    let module = unsafe { (*data.cast::<bindings::tp_module>()).mod_ };
-    // SAFETY: The caller promises that the module stays during the call, and it is used no longer.
-    let Some(module) = (unsafe { Module::new(module) }) else {
-        return bindings::NOTIFY_OK as c_int;
-    };
-    if state == bindings::module_state_MODULE_STATE_COMING as c_ulong {
-        if let Err(error) = coming(WATCH.wish(), module) {
-            pr_warn!("events of a module are missing: {error:?}\n");
-        }
-        add(module);
-        dynamic::module_comes(module);
-        groups::announce(module.name());
-    } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong {
-        // From here on no probe is put on its tracepoints.
-        remove(module);
-        dynamic::module_goes(module);
-        if of_module(module.as_ptr()).next().is_some() {
-            groups::unregister(module.as_ptr());
+/// Adds the events of a module, and takes them away.
+struct EventsOfModules;
+
+impl ModuleFollower for EventsOfModules {
+    fn follow(module: &Object<bindings::module>, change: ModuleChange) {
+        let module = Module::of(module);
+        match change {
+            ModuleChange::Comes => {
+                let wish = RawWish::from_number(WISH.load(Relaxed) as u8);
+                if let Err(error) = coming(wish, module) {
+                    pr_warn!("events of a module are missing: {error:?}\n");
+                }
+                add(module);
+                dynamic::module_comes(module);
+                groups::announce(module.name());
+            }
+            ModuleChange::InitIsOver => {}
+            ModuleChange::Goes => {
+                // From here on no probe is put on its tracepoints.
+                remove(module);
+                dynamic::module_goes(module);
+                if of_module(module.as_ptr()).next().is_some() {
+                    groups::unregister(module.as_ptr());
+                }
+            }
         }
     }
-    bindings::NOTIFY_OK as c_int
 }
 
-/// The notifier that the kernel knows, and what it needs.
-struct Watch {
-    block: NotifierBlock,
-    /// [`RawWish`] as a number.
-    wish: Atomic<u32>,
-}
+static NOTIFIER: ModuleNotifier<EventsOfModules, TracedModules> = ModuleNotifier::new();
 
-static WATCH: Watch = Watch {
-    block: NotifierBlock::new(Some(notify)),
-    wish: Atomic::new(0),
-};
+/// Which raw events there are, [`RawWish`] as a number.
+static WISH: Atomic<u32> = Atomic::new(0);
 
-impl Watch {
-    /// Returns which raw events there are.
-    fn wish(&self) -> RawWish {
-        RawWish::from_number(self.wish.load(Relaxed) as u8)
-    }
-}
-
-/// A watch over the kernel's modules, which lasts as long as this.
+/// A watch over the kernel's modules, which lasts as long as this. When it ends the kernel tells of all of them as if
+/// they went, which takes their events away.
 pub(crate) struct EventModuleWatch {
+    // Dropped in this order.
+    _events: ModuleNotice<TracedModules>,
     _code: ModuleNotice,
 }
 
 impl EventModuleWatch {
-    /// Begins to watch, with the modules that are there, too. Called once.
+    /// Begins to watch, with the modules that are there, too.
     ///
     /// # Errors
     ///
-    /// What the kernel says to its notifiers.
+    /// `EEXIST` while there is one.
     pub(crate) fn new(wish: RawWish) -> Result<Self> {
-        WATCH.wish.store(wish as u32, Relaxed);
+        WISH.store(wish as u32, Relaxed);
         let code = code_watch::begin()?;
-        // SAFETY: The block is a static, so that it stays. The kernel refuses one that is registered.
-        to_result(unsafe { bindings::register_tracepoint_module_notifier(WATCH.block.get()) })?;
-        Ok(Self { _code: code })
-    }
-}
-
-impl Drop for EventModuleWatch {
-    fn drop(&mut self) {
-        // The kernel calls `notify` for all modules as if they went, which takes their events away.
-        // SAFETY: `new` registered the block, and this is the one that it returned.
-        unsafe { bindings::unregister_tracepoint_module_notifier(WATCH.block.get()) };
+        Ok(Self {
+            _events: NOTIFIER.register()?,
+            _code: code,
+        })
     }
 }

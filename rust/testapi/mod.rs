@@ -29,6 +29,7 @@ use crate::{
             ClockId,
             Here, //
         },
+        foreign::CText,
         pages::Image,
         percpu::PinRef, //
     },
@@ -59,7 +60,6 @@ use core::{
 use kernel::{
     error::from_result,
     ffi::{
-        c_char,
         c_int,
         c_long,
         c_uint, //
@@ -74,10 +74,8 @@ use kernel::{
 ///
 /// `name` is a string.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_open(name: *const c_char) -> *mut c_void {
-    // SAFETY: `name` is a string, which the caller keeps.
-    let name = unsafe { CStr::from_char_ptr(name) };
-    match registry::find(name).and_then(|inst| inst.get()) {
+unsafe extern "C" fn rtrace_test_open(name: CText<'_>) -> *mut c_void {
+    match registry::find(name.string()).and_then(|inst| inst.get()) {
         Ok(inst) => inst.into_raw().cast_mut().cast(),
         Err(_) => null_mut(),
     }

@@ -9,11 +9,12 @@ use super::{
     NewInode,
     Superblock, //
 };
-use core::{
-    marker::PhantomData,
-    mem::ManuallyDrop,
-    ptr, //
+use crate::kapi::foreign::{
+    Ending,
+    Owned,
+    Release, //
 };
+use core::marker::PhantomData;
 use kernel::{
     bindings,
     error::from_err_ptr,
@@ -37,6 +38,14 @@ impl<N> Clone for Dentry<'_, N> {
 
 impl<N> Copy for Dentry<'_, N> {}
 
+/// A dentry for a function of C.
+///
+/// # Invariants
+///
+/// It is valid for `'a`.
+#[repr(transparent)]
+pub(crate) struct AnyDentry<'a>(*mut bindings::dentry, PhantomData<&'a ()>);
+
 impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
     /// Wraps `dentry`.
     ///
@@ -54,6 +63,12 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
     /// Returns its address.
     pub(in crate::kapi) fn as_raw(self) -> *mut bindings::dentry {
         self.0
+    }
+
+    /// Returns it for a function of C.
+    fn any(self) -> AnyDentry<'a> {
+        // INVARIANT: It is valid for as long (invariant).
+        AnyDentry(self.0, PhantomData)
     }
 
     /// Returns its inode; none when it is negative.
@@ -86,8 +101,8 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
 
     /// Makes `inode` that of a new root. Fails with `ENOMEM`.
     pub(in crate::kapi) fn new_root(inode: NewInode<'a, N>) -> Result<Self> {
-        // SAFETY: It takes over the reference to a new inode, also when it fails.
-        let root = unsafe { bindings::d_make_root(inode.into_raw()) };
+        // It takes over the reference, also when it fails.
+        let root = c::d_make_root(inode.end());
         if root.is_null() {
             return Err(ENOMEM);
         }
@@ -114,15 +129,11 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
     ///
     /// It is a folder, whose inode is locked for `'a` or cannot be reached yet.
     pub(in crate::kapi) unsafe fn new_child(self, name: &CStr) -> Result<Negative<'a, N>> {
-        // SAFETY: The dentry is valid (invariant), and the name ends with a NUL.
-        let child = unsafe { bindings::d_alloc_name(self.0, name.as_char_ptr()) };
-        if child.is_null() {
-            return Err(ENOMEM);
-        }
+        let child = c::d_alloc_name(self.any(), name.into()).ok_or(ENOMEM)?;
         // INVARIANT: It has a reference, and is in the superblock of this one.
-        let dentry = Self(child, PhantomData);
-        // INVARIANT: d_alloc_name() returned the reference.
-        let reference = Some(DentryRef(dentry));
+        let dentry = Self(child.as_ptr(), PhantomData);
+        // INVARIANT: It is in that superblock.
+        let reference = Some(DentryRef(child, PhantomData));
         // INVARIANT: No other code knows a new dentry, and the caller promises what its folder is.
         Ok(Negative { dentry, reference })
     }
@@ -134,12 +145,11 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
 
     /// Returns what follows `last`, one that this function has returned; first the first one.
     fn next_child(self, last: Option<DentryRef<'a, N>>) -> Option<DentryRef<'a, N>> {
-        let last = last.map_or(ptr::null_mut(), DentryRef::into_raw);
-        // SAFETY: The dentry is valid (invariant); `last` is null, or a reference to a child of it
-        // that the callers got from here, which the function takes over.
-        let child = unsafe { c::find_next_child(self.0, last) };
-        // INVARIANT: Unless null, it is positive, as the reference that came with it keeps it.
-        (!child.is_null()).then_some(DentryRef(Self(child, PhantomData)))
+        let last = last.map(|last| last.0.end());
+        // SAFETY: `last` is a child of this dentry, which the callers got from here.
+        let child = unsafe { c::find_next_child(self.any(), last) }?;
+        // INVARIANT: It is positive, as the reference that came with it keeps it.
+        Some(DentryRef(child, PhantomData))
     }
 
     /// Returns the first file or folder in this one that `is_it` accepts.
@@ -170,25 +180,23 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
 ///
 /// # Invariants
 ///
-/// The value owns one reference to the dentry.
-pub(in crate::kapi) struct DentryRef<'a, N: Send + Sync + 'static>(Dentry<'a, N>);
+/// The dentry is one of which there can be a [`Dentry<'a, N>`].
+pub(in crate::kapi) struct DentryRef<'a, N: Send + Sync + 'static>(
+    Owned<bindings::dentry>,
+    PhantomData<Dentry<'a, N>>,
+);
 
 impl<N: Send + Sync + 'static> DentryRef<'_, N> {
     /// Returns the dentry, for as long as the reference is held.
     pub(in crate::kapi) fn get(&self) -> Dentry<'_, N> {
-        self.0
-    }
-
-    /// Hands the reference on.
-    fn into_raw(self) -> *mut bindings::dentry {
-        ManuallyDrop::new(self).0.as_raw()
+        // INVARIANT: The reference keeps it as it is, and it is in such a superblock (invariant).
+        Dentry(self.0.as_ptr(), PhantomData)
     }
 }
 
-impl<N: Send + Sync + 'static> Drop for DentryRef<'_, N> {
-    fn drop(&mut self) {
-        // SAFETY: The reference is this value's (invariant), which goes.
-        unsafe { bindings::dput(self.0.as_raw()) };
+impl Release for bindings::dentry {
+    fn release(ending: Ending<Self>) {
+        c::dput(ending);
     }
 }
 
