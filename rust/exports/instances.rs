@@ -15,16 +15,15 @@ use crate::{
         Instance,
         InstanceRef, //
     },
-    kapi::scratch,
+    kapi::{
+        foreign::CText,
+        scratch, //
+    },
     text::set_event::next_word, //
 };
 use kernel::{
-    bindings,
     error::from_result,
-    ffi::{
-        c_char,
-        c_int, //
-    },
+    ffi::c_int,
     prelude::*, //
 };
 
@@ -32,25 +31,21 @@ use kernel::{
 ///
 /// # Safety
 ///
-/// - `owner` is the calling module, or null.
-/// - `name` is a string.
+/// - `owner` is the calling module, which stays loaded while its code waits for this call, or null.
+/// - `name` is a string, or null.
 /// - `found` is the caller's.
 #[no_mangle]
 unsafe extern "C" fn __rtrace_array_get(
-    owner: *mut bindings::module,
+    owner: Option<Module<'_>>,
     api: u32,
-    name: *const c_char,
+    name: Option<CText<'_>>,
     found: &mut *const Instance,
 ) -> c_int {
     *found = core::ptr::null();
-    // SAFETY: The caller promises its own module, which stays loaded while its code waits for this call.
-    let owner = unsafe { Module::new(owner) };
-    // SAFETY: The caller promises a string, which it keeps meanwhile.
-    let name = unsafe { CStr::from_char_ptr(name) };
     from_result(|| {
         // What is no module is a part of the kernel.
         check_version(owner.map_or("a part of the kernel", Module::name), api)?;
-        *found = held::obtain(name)?.into_raw();
+        *found = held::obtain(name.ok_or(EINVAL)?.string())?.into_raw();
         Ok(0)
     })
 }
@@ -79,14 +74,9 @@ extern "C" fn rtrace_array_destroy(inst: *const Instance) -> c_int {
     })
 }
 
-/// Returns the bytes of a string; `None` for null.
-///
-/// # Safety
-///
-/// `text` is null or a string that stays for `'a`.
-unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
-    // SAFETY: The caller promises a string, and it is not null where this is evaluated.
-    (!text.is_null()).then(|| unsafe { CStr::from_char_ptr(text) }.to_bytes())
+/// Returns the bytes of a string.
+fn bytes(text: CText<'_>) -> &[u8] {
+    text.string().to_bytes()
 }
 
 /// Switches events; see `include/rtrace.h`.
@@ -97,16 +87,13 @@ unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
 #[no_mangle]
 unsafe extern "C" fn rtrace_array_set_clr_event(
     inst: Option<&Instance>,
-    system: *const c_char,
-    event: *const c_char,
+    system: Option<CText<'_>>,
+    event: Option<CText<'_>>,
     enable: bool,
 ) -> c_int {
-    // SAFETY: The caller keeps the string, if it is one, during the call.
-    let system = unsafe { bytes(system) };
-    // SAFETY: The same for the other one.
-    let event = unsafe { bytes(event) };
     from_result(|| {
         let inst = inst.ok_or(ENOENT)?;
+        let (system, event) = (system.map(bytes), event.map(bytes));
         inst.switch_named(system, event, enable).map(|()| 0)
     })
 }
@@ -115,14 +102,15 @@ unsafe extern "C" fn rtrace_array_set_clr_event(
 ///
 /// # Safety
 ///
-/// `inst` is null or a handle that is not given back, `word` is a string.
+/// `inst` is null or a handle that is not given back, `word` is null or a string.
 #[no_mangle]
-unsafe extern "C" fn rtrace_array_set_event(inst: Option<&Instance>, word: *const c_char) -> c_int {
-    // SAFETY: The caller keeps the string during the call.
-    let word = unsafe { bytes(word) };
+unsafe extern "C" fn rtrace_array_set_event(
+    inst: Option<&Instance>,
+    word: Option<CText<'_>>,
+) -> c_int {
     from_result(|| {
         let inst = inst.ok_or(ENOENT)?;
-        set_event(inst, word.unwrap_or_default()).map(|()| 0)
+        set_event(inst, word.map_or(&[], bytes)).map(|()| 0)
     })
 }
 

@@ -19,7 +19,7 @@
 #![allow(dead_code, reason = "a module need not use all of it")]
 
 use core::{
-    mem::ManuallyDrop,
+    marker::PhantomData,
     ptr::{
         self,
         NonNull, //
@@ -45,24 +45,55 @@ struct RtraceArray {
     _unknown: [u8; 0],
 }
 
-// As in rtrace.h.
-extern "C" {
+/// What C calls `THIS_MODULE`, for its address. The kernel's series have different names for it in Rust.
+#[repr(C)]
+struct OwnModule {
+    _unknown: [u8; 0],
+}
+
+/// An instance for a function of rtrace.
+///
+/// # Invariants
+///
+/// It is that of an [`Instance`], which stays during `'a`.
+#[repr(transparent)]
+struct Handle<'a>(NonNull<RtraceArray>, PhantomData<&'a Instance>);
+
+/// A string for a function of rtrace.
+///
+/// # Invariants
+///
+/// It is at the address, ends with a NUL, and stays during `'a`.
+#[repr(transparent)]
+struct Text<'a>(NonNull<c_char>, PhantomData<&'a CStr>);
+
+impl<'a> From<&'a CStr> for Text<'a> {
+    fn from(text: &'a CStr) -> Self {
+        // INVARIANT: It is borrowed for as long.
+        Self(NonNull::from(text.to_bytes_with_nul()).cast(), PhantomData)
+    }
+}
+
+// SAFETY: The functions are as in rtrace.h. A safe one gets instances that are not given back and strings, as the types
+// say, or only compares an address.
+unsafe extern "C" {
+    static __this_module: OwnModule;
     fn __rtrace_array_get(
-        owner: *mut c_void,
+        owner: *const OwnModule,
         api: u32,
-        name: *const c_char,
-        found: *mut *mut RtraceArray,
+        name: Text<'_>,
+        found: &mut *mut RtraceArray,
     ) -> c_int;
     fn rtrace_array_put(tr: *mut RtraceArray);
-    fn rtrace_array_destroy(tr: *mut RtraceArray) -> c_int;
-    fn rtrace_array_set_clr_event(
-        tr: *mut RtraceArray,
-        system: *const c_char,
-        event: *const c_char,
+    safe fn rtrace_array_destroy(tr: *const RtraceArray) -> c_int;
+    safe fn rtrace_array_set_clr_event(
+        tr: Handle<'_>,
+        system: Option<Text<'_>>,
+        event: Option<Text<'_>>,
         enable: bool,
     ) -> c_int;
-    fn rtrace_array_set_event(tr: *mut RtraceArray, word: *const c_char) -> c_int;
-    fn rtrace_array_init_printk(tr: *mut RtraceArray) -> c_int;
+    safe fn rtrace_array_set_event(tr: Handle<'_>, word: Text<'_>) -> c_int;
+    safe fn rtrace_array_init_printk(tr: Handle<'_>) -> c_int;
     fn rtrace_array_printk(tr: *mut RtraceArray, ip: c_ulong, fmt: *const c_char, ...) -> c_int;
 }
 
@@ -92,17 +123,19 @@ impl Instance {
 
     /// As [`Self::get`], of a module that was built for `api`.
     pub(crate) fn get_for(api: u32, name: &CStr) -> Result<Self> {
-        let owner = kernel::module::this_module::<crate::LocalModule>()
-            .as_ptr()
-            .cast();
         let mut found = ptr::null_mut();
-        // SAFETY: The module is this one, the name a string, and `found` takes what is found.
-        to_result(unsafe { __rtrace_array_get(owner, api, name.as_char_ptr(), &raw mut found) })?;
+        let owner = &raw const __this_module;
+        // SAFETY: The module is this one, and stays while it waits.
+        to_result(unsafe { __rtrace_array_get(owner, api, name.into(), &mut found) })?;
         // INVARIANT: rtrace has given it, and no other value has it.
         let this = Self(NonNull::new(found).ok_or(ENODEV)?);
-        // SAFETY: It is not given back (invariant).
-        to_result(unsafe { rtrace_array_init_printk(this.0.as_ptr()) })?;
+        to_result(rtrace_array_init_printk(this.handle()))?;
         Ok(this)
+    }
+
+    fn handle(&self) -> Handle<'_> {
+        // INVARIANT: It is borrowed for as long.
+        Handle(self.0, PhantomData)
     }
 
     /// Switches events as the file `set_event` does: `SYSTEM:EVENT`, `SYSTEM:*`, `NAME`, with `!` before it off. Process
@@ -112,8 +145,7 @@ impl Instance {
     ///
     /// `EINVAL` if there is no such event, `EBUSY` if another instance has it and it cannot be shared, `ENOMEM`.
     pub(crate) fn set_event(&self, word: &CStr) -> Result {
-        // SAFETY: It is not given back (invariant), and the word is a string.
-        to_result(unsafe { rtrace_array_set_event(self.0.as_ptr(), word.as_char_ptr()) })
+        to_result(rtrace_array_set_event(self.handle(), word.into()))
     }
 
     /// Switches the events of `system` that are called `event`, `None` being all. Process context.
@@ -127,10 +159,8 @@ impl Instance {
         event: Option<&CStr>,
         on: bool,
     ) -> Result {
-        let or_null = |name: Option<&CStr>| name.map_or(ptr::null(), CStr::as_char_ptr);
-        let (system, event) = (or_null(system), or_null(event));
-        // SAFETY: It is not given back (invariant), and the names are null or strings.
-        to_result(unsafe { rtrace_array_set_clr_event(self.0.as_ptr(), system, event, on) })
+        let (system, event) = (system.map(Text::from), event.map(Text::from));
+        to_result(rtrace_array_set_clr_event(self.handle(), system, event, on))
     }
 
     /// Prints a text, as [`print!`] does. Returns how many bytes were recorded: 0 if the buffer is full or recording is
@@ -151,11 +181,9 @@ impl Instance {
     ///
     /// `EBUSY` while another module has it or a file of it is open: then it stays.
     pub(crate) fn destroy(self) -> Result {
-        let this = ManuallyDrop::new(self).0.as_ptr();
-        // SAFETY: It is not given back (invariant), and is here.
-        unsafe { rtrace_array_put(this) };
-        // SAFETY: The function only compares the address.
-        to_result(unsafe { rtrace_array_destroy(this) })
+        let address = self.0.as_ptr();
+        drop(self);
+        to_result(rtrace_array_destroy(address))
     }
 }
 
