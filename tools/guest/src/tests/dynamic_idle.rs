@@ -137,7 +137,14 @@ fn idle(context: &Context) -> Check {
         };
         let outcome = number("hits")? + number("lost")?;
         let told = counted.hits + counted.own + counted.deep;
-        report.expect(told == outcome, || {
+        // The idle task of a busy CPU is in there, and returns when there is no record any more.
+        let returns = matches!(name.as_str(), "r_schedule_idle" | "end_schedule_idle");
+        let late = if returns {
+            sys::online_cpus() as u64
+        } else {
+            0
+        };
+        report.expect((outcome..=outcome + late).contains(&told), || {
             format!("{name}: {counted:?}, {outcome} recorded or lost")
         });
         println!("# {name}: {counts:?}");
