@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     buffers::{
-        CpuSel,
-        PageCopy, //
+        consumer::Consumer,
+        CpuSel, //
     },
     event::format,
     events,
@@ -26,7 +26,6 @@ use crate::{
         Instance, //
     },
     kapi::c,
-    ring::cursor::Cursor,
     sources::dummy,
     text::{
         builtin::marker_text,
@@ -49,16 +48,12 @@ const _: () = assert!(user::API == c::RT_API);
 /// Takes all prints out of the buffers.
 fn prints(inst: &Instance, mut each: impl FnMut(&[u8])) -> Result {
     for cpu in CpuSel::All.iter() {
-        let mut copy = PageCopy::default();
-        while inst.buffers().peek_next(cpu, &mut copy)? {
-            let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
-            for record in Cursor::at(data, copy.rd, copy.rd_ts) {
-                let record = record.map_err(|_| EINVAL)?;
-                assert!(record.payload.starts_with(&format::PRINT.id.to_le_bytes()));
-                each(marker_text(record.payload));
-                let _ = inst
-                    .buffers()
-                    .consume(cpu, &copy, record.next, record.time, 1);
+        let mut consumer = Consumer::new(cpu);
+        while consumer.look(inst.buffers())? {
+            while let Some(event) = consumer.next() {
+                assert!(event.record.starts_with(&format::PRINT.id.to_le_bytes()));
+                each(marker_text(&event.record));
+                assert!(consumer.take(inst.buffers()));
             }
         }
     }
