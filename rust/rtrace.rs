@@ -11,6 +11,7 @@
 //! - `fetch`: dynamic events as users define them.
 //! - `synthetic`: events of values that other events had, as users define them.
 //! - `functions`: which functions of the kernel are meant.
+//! - `hist`: histograms: commands, keys, the map, texts.
 //! - `latency`: what latency tracers make of the times that they read.
 //! - `user_events`: events that programs define and write.
 //! - `kapi`: the kernel, made safe to use.
