@@ -90,6 +90,15 @@ impl ClockId {
     }
 }
 
+// A clock is looked up in the list by its number.
+const _: () = {
+    let mut place = 0;
+    while place < ClockId::ALL.len() {
+        assert!(ClockId::ALL[place] as usize == place);
+        place += 1;
+    }
+};
+
 /// Most bytes that a write to `trace_clock` may have.
 const LONGEST_WRITE: usize = 63;
 
