@@ -278,7 +278,7 @@ fn records(context: &Context) -> Check {
     let lines = format!(
         "p:k_plain {function}\n\
          p:k_args {function} a=%orig_ax:u32 b=+0x70(%di):u32 c=$comm d=\\-5:s8 e=\\65:char f=\\\"text\" \
-         g=$stack0:symbol i=$current\n\
+         g=$stack0:symbol\n\
          p:k_types {function} b=%di:b8@0/64 c=+0x70(%di):b4@4/8 d=+0x70(%di):u16[2] \
          e=+u0(+0x70(%di)):ustring[2] f=+0(%di):x64[3] g=+u0(+u0(+0x70(%di))):u8 h=$stack0:symstr\n\
          p:k_fault {function} a=+0(\\8):u64 b=+0(\\8):string c=+u0(\\8):u16 d=\\7:u8 e=@jiffies:u8\n\
@@ -287,7 +287,8 @@ fn records(context: &Context) -> Check {
          r:k_opened do_sys_openat2 fd=$retval:s64 dfd=$arg1:s32 name=+u0($arg2):ustring\n"
     );
     let typed = format!(
-        "p:k_cast {function} pid=$current->pid comm=$current->comm:string cpu=this_cpu_read(@cpu_number):u32 \
+        "p:k_task {function} i=$current\n\
+         p:k_cast {function} pid=$current->pid comm=$current->comm:string cpu=this_cpu_read(@cpu_number):u32 \
          tgid=(task_struct)$current->tgid nr=(pt_regs)%di->orig_ax this=(task_struct)(this_cpu_read(@current_task))->pid\n\
          p:k_path vfs_fallocate name=%di:%pD f=(file)%di->f_path.dentry->d_name.name:string\n"
     );
@@ -341,7 +342,7 @@ fn records(context: &Context) -> Check {
             report.expect(line.contains(") a=0 b=(fault) c=0 d=7 e="), || line.clone());
         }
         let (own_lines, wanted) = (keep(lines.0), keep(lines.1));
-        let count = if typed_too { 25 } else { 21 };
+        let count = if typed_too { 28 } else { 21 };
         report.expect(wanted.len() == count, || {
             format!("tracefs recorded {wanted:#?}")
         });
