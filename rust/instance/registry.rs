@@ -89,6 +89,20 @@ pub(crate) fn at(address: *const Instance) -> Result<Arc<Instance>> {
         .ok_or(ENODEV)
 }
 
+/// Returns the instance whose writers use what is at this address.
+///
+/// # Errors
+///
+/// `ENODEV` if there is none.
+#[cfg(rtrace_test)]
+pub(crate) fn with_sink(address: *const crate::probes::Sink) -> Result<Arc<Instance>> {
+    let all = ALL.lock();
+    all.iter()
+        .find(|inst| core::ptr::eq(inst.sink(), address))
+        .cloned()
+        .ok_or(ENODEV)
+}
+
 /// Makes an instance.
 ///
 /// # Errors

@@ -6,8 +6,9 @@
 //! rtsoak uses the former to nest writers of all contexts, rtbench the latter (both tools/guest). See
 //! shim/testapi.h. Only in a module that was built with `RTRACE_TEST=1`: a product has none of it.
 //!
-//! A handle is the address of an instance of which it holds a reference: C passes a handle where a
-//! function here takes `&Instance`.
+//! A handle is the address of what a writer uses of an instance, and holds a reference to the instance: C passes a
+//! handle where a function here takes `&Sink`. So the steps cost what they cost where an event makes them, which has
+//! that address, too.
 
 #![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
 
@@ -18,9 +19,12 @@ use crate::{
         Buf,
         RingPlace, //
     },
+    event::{
+        context::Base,
+        format, //
+    },
     instance::{
         registry,
-        Instance,
         InstanceRef, //
     },
     kapi::{
@@ -29,11 +33,16 @@ use crate::{
             ClockId,
             Here, //
         },
+        compat,
         foreign::CText,
         pages::Image,
-        percpu::PinRef, //
+        percpu::{
+            CpuPin,
+            PinRef, //
+        }, //
     },
     probes::{
+        self,
         commit_last,
         for_c,
         give_up,
@@ -44,6 +53,7 @@ use crate::{
         ForC,
         LeftEarly,
         ReservedRecord,
+        Sink,
         StillInside,
         Unfinished, //
     },
@@ -54,7 +64,10 @@ use crate::{
     }, //
 };
 use core::{
-    ptr::null_mut,
+    ptr::{
+        self,
+        null_mut, //
+    },
     slice, //
 };
 use kernel::{
@@ -64,7 +77,8 @@ use kernel::{
         c_long,
         c_uint, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// Opens the instance `name`, the top one when that is empty. Returns a handle, or null. Process
@@ -76,26 +90,51 @@ use kernel::{
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_open(name: CText<'_>) -> *mut c_void {
     match registry::find(name.string()).and_then(|inst| inst.get()) {
-        Ok(inst) => inst.into_raw().cast_mut().cast(),
+        Ok(inst) => {
+            let sink = ptr::from_ref(inst.sink());
+            let _ = inst.into_raw();
+            sink.cast_mut().cast()
+        }
         Err(_) => null_mut(),
     }
 }
 
 /// Records `len` bytes as one `raw_data` event. Any context, NMI included. Returns 0, or an error
-/// that says why the event was refused: see `Instance::raw_data`.
+/// that says why the event was refused: see [`raw_data`].
 ///
 /// # Safety
 ///
-/// `inst` is a handle from [`rtrace_test_open`] and not closed; `len` bytes can be read at `bytes`.
+/// `sink` is a handle from [`rtrace_test_open`] and not closed; `len` bytes can be read at `bytes`.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_write(
-    inst: &Instance,
-    bytes: *const c_void,
-    len: c_uint,
-) -> c_int {
+unsafe extern "C" fn rtrace_test_write(sink: &Sink, bytes: *const c_void, len: c_uint) -> c_int {
     // SAFETY: The caller keeps `len` bytes at `bytes` readable meanwhile.
     let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len as usize) };
-    from_result(|| inst.raw_data(bytes).map(|()| 0))
+    from_result(|| raw_data(sink, bytes).map(|()| 0))
+}
+
+/// Records `bytes` as they are. Any context, NMI included.
+///
+/// # Errors
+///
+/// One for each reason: `EBADF` while recording is off, `ENOSPC` when the buffer is full, `EBUSY` for a commit overrun,
+/// `EDEADLK` for too many nested writers, `E2BIG`, `EIO` when the buffer is broken.
+fn raw_data(sink: &Sink, bytes: &[u8]) -> Result {
+    let len = bytes.len().saturating_add(probes::COMMON);
+    let fill = |record: &mut [u8]| {
+        for (to, from) in record.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+    };
+    let base = Base::new(format::RAW_DATA.id, 0);
+    let recorded = CpuPin::with(|pin| sink.record(pin, base, len, fill));
+    recorded.map_err(|refused| match refused {
+        ReserveError::Disabled => EBADF,
+        ReserveError::Full => ENOSPC,
+        ReserveError::CommitOverrun => EBUSY,
+        ReserveError::Recursion => compat::deadlock(),
+        ReserveError::TooBig => E2BIG,
+        ReserveError::Broken => EIO,
+    })
 }
 
 /// Closes a handle. Process context.
@@ -105,8 +144,10 @@ unsafe extern "C" fn rtrace_test_write(
 /// `handle` is from [`rtrace_test_open`], not closed, and used no more.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
-    // SAFETY: `rtrace_test_open` gave this reference away, and the caller closes it once.
-    drop(unsafe { InstanceRef::from_raw(handle.cast()) });
+    if let Ok(inst) = registry::with_sink(handle.cast()) {
+        // SAFETY: `rtrace_test_open` gave this reference away, and the caller closes it once.
+        drop(unsafe { InstanceRef::from_raw(Arc::as_ptr(&inst)) });
+    }
 }
 
 /// Reserves `size` bytes, which get no common fields: what a probe does, less the event. Any context,
@@ -114,25 +155,21 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 ///
 /// # Safety
 ///
-/// `inst` is a handle from [`rtrace_test_open`] and not closed, `size` what [`PackedSize::new`] makes of
+/// `sink` is a handle from [`rtrace_test_open`] and not closed, `size` what [`PackedSize::new`] makes of
 /// bytes; preemption is disabled, for which `pin` stands without bytes, until [`rtrace_test_commit`] or
 /// [`rtrace_test_discard`], one of which follows unless the entry is null.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_reserve(
-    inst: &Instance,
-    size: PackedSize,
-    pin: PinRef<'_>,
-) -> ForC {
-    let ring = inst.buffers().rings().this(pin);
+unsafe extern "C" fn rtrace_test_reserve(sink: &Sink, size: PackedSize, pin: PinRef<'_>) -> ForC {
+    let ring = sink.buffers().rings().this(pin);
     let gate = ring.gate();
     match Here::left(gate) {
-        Some(clock) => reserve_in(inst, size, ring, || clock.now()),
+        Some(clock) => reserve_in(sink, size, ring, || clock.now()),
         // Not in a function of its own: nothing else is asked before it.
         None if gate.word() == clock::LEFT_TSC => {
             rare();
-            reserve_in(inst, size, ring, || Some(clock::tsc()))
+            reserve_in(sink, size, ring, || Some(clock::tsc()))
         }
-        None => reserve_by_other(inst, size, ring, gate),
+        None => reserve_by_other(sink, size, ring, gate),
     }
 }
 
@@ -140,12 +177,12 @@ unsafe extern "C" fn rtrace_test_reserve(
 #[cold]
 fn rare() {}
 
-impl Caller for Instance {
+impl Caller for Sink {
     type Size = PackedSize;
 
     #[inline(always)]
     fn clock(&self) -> ClockId {
-        self.sink().clock()
+        Sink::clock(self)
     }
 
     #[inline(always)]
@@ -156,7 +193,7 @@ impl Caller for Instance {
 
     #[cold]
     fn refused(&self, ring: OwnRing<'_>, why: ReserveError) {
-        self.sink().refused(&ring, why);
+        Sink::refused(self, &ring, why);
     }
 
     #[inline(always)]
@@ -169,39 +206,38 @@ impl Caller for Instance {
 ///
 /// # Safety
 ///
-/// `inst` as it was given to [`rtrace_test_reserve`], the others as that returned them, and `entry`
+/// `sink` as it was given to [`rtrace_test_reserve`], the others as that returned them, and `entry`
 /// is not null; preemption is still disabled.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_commit(
-    inst: &Instance,
+    sink: &Sink,
     _entry: *mut c_void,
     token: u64,
     pin: PinRef<'_>,
 ) {
-    let sink = inst.sink();
     let (place, _) = RingPlace::of_token(token);
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
     let ring = unsafe { sink.buffers().rings().at(place, pin) };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
     match unsafe { commit_last(ring) } {
         Ok(_) => sink.waker().published(),
-        Err(Unfinished::Inside(inside)) => commit_inside(inst, inside),
-        Err(Unfinished::Early(early)) => commit_again(inst, early),
+        Err(Unfinished::Inside(inside)) => commit_inside(sink, inside),
+        Err(Unfinished::Early(early)) => commit_again(sink, early),
     }
 }
 
 /// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_inside(inst: &Instance, inside: StillInside<OwnRing<'_>>) {
-    inside.leave(inst.sink());
+extern "C" fn commit_inside(sink: &Sink, inside: StillInside<OwnRing<'_>>) {
+    inside.leave(sink);
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_again(inst: &Instance, early: LeftEarly<OwnRing<'_>>) {
-    early.leave(inst.sink());
+extern "C" fn commit_again(sink: &Sink, early: LeftEarly<OwnRing<'_>>) {
+    early.leave(sink);
 }
 
 /// Gives what was reserved up.
@@ -211,34 +247,34 @@ extern "C" fn commit_again(inst: &Instance, early: LeftEarly<OwnRing<'_>>) {
 /// As for [`rtrace_test_commit`].
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_discard(
-    inst: &Instance,
+    sink: &Sink,
     entry: *mut c_void,
     token: u64,
     pin: PinRef<'_>,
 ) {
     // SAFETY: `entry` and `token` are of a reservation in this instance that is not over.
-    unsafe { give_up(inst.sink(), pin, entry, token) };
+    unsafe { give_up(sink, pin, entry, token) };
 }
 
-/// Returns the time by the clock of the instance, a handle from [`rtrace_test_open`] that is not closed.
+/// Returns the time by the clock of the instance of `sink`, a handle from [`rtrace_test_open`] that is not closed.
 /// Any context, NMI included, with preemption disabled.
 #[no_mangle]
-extern "C" fn rtrace_test_clock(inst: &Instance) -> u64 {
-    clock::read(inst.sink().clock())
+extern "C" fn rtrace_test_clock(sink: &Sink) -> u64 {
+    clock::read(sink.clock())
 }
 
 /// Consumes all unread events of `cpu`, one by one as `trace_pipe` does. Returns how many, or an error.
-/// Process context; `inst` is a handle from [`rtrace_test_open`] that is not closed.
+/// Process context; `sink` is a handle from [`rtrace_test_open`] that is not closed.
 #[no_mangle]
-extern "C" fn rtrace_test_consume(inst: &Instance, cpu: c_uint) -> c_long {
-    from_result(|| consume(inst, cpu))
+extern "C" fn rtrace_test_consume(sink: &Sink, cpu: c_uint) -> c_long {
+    from_result(|| consume(sink, cpu))
 }
 
-fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
+fn consume(sink: &Sink, cpu: u32) -> Result<c_long> {
     let mut consumer = Consumer::new(cpu);
     let mut events: c_long = 0;
-    while consumer.look(inst.buffers())? {
-        while consumer.stamp().is_some() && consumer.take(inst.buffers()) {
+    while consumer.look(sink.buffers())? {
+        while consumer.stamp().is_some() && consumer.take(sink.buffers()) {
             events = events.wrapping_add(1);
         }
     }
@@ -246,14 +282,14 @@ fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
 }
 
 /// Consumes all unread events of `cpu` by sub-buffers, as a `read` of `trace_pipe_raw` does. Returns
-/// how many sub-buffers, or an error. Process context; `inst` is a handle from [`rtrace_test_open`] that
+/// how many sub-buffers, or an error. Process context; `sink` is a handle from [`rtrace_test_open`] that
 /// is not closed.
 #[no_mangle]
-extern "C" fn rtrace_test_read_pages(inst: &Instance, cpu: c_uint) -> c_long {
+extern "C" fn rtrace_test_read_pages(sink: &Sink, cpu: c_uint) -> c_long {
     from_result(|| {
         let mut image = Image::none();
         let mut pages: c_long = 0;
-        while inst
+        while sink
             .buffers()
             .raw_read(Buf::Live, cpu, &mut image, usize::MAX)?
             == PartialTake::Taken

@@ -69,8 +69,19 @@ pub const OF_THE_TOP: &[&str] = &[
     "tracing_thresh",
 ];
 
-/// Names that the kernels with checks leave out of tracefs: they are built without.
-const NOT_BUILT: &[&str] = &["snapshot", "snapshot_raw"];
+/// Names that the kernels with checks leave out of tracefs: they are built without. The event is one of rtrace's KUnit
+/// tests.
+const NOT_BUILT: &[&str] = &[
+    "events/dummy",
+    "options/func-args",
+    "options/func-once",
+    "options/funcgraph-args",
+    "snapshot",
+    "snapshot_raw",
+    "stack_max_size",
+    "stack_trace",
+    "stack_trace_filter",
+];
 
 /// Names of latency tracers, which most kernels leave out of tracefs.
 const OF_LATENCIES: &[&str] = &[
