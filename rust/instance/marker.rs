@@ -85,7 +85,8 @@ impl Instance {
             return 0;
         };
         let (text, len) = cut(text, longest);
-        let base = Base::new(format::PRINT.id, 0);
+        // The caller's preemption is told of, not that which is disabled for the print.
+        let base = Base::new(format::PRINT.id, 1);
         // Its end takes one byte: there is no newline but that of the text.
         let len = len.saturating_sub(TAIL - END.len());
         let fill = |record: &mut [u8]| fill_with(record, (text, END), ip);
