@@ -54,16 +54,31 @@ impl Instance {
         let fits = |wanted: Option<&[u8]>, name: &str| {
             wanted.is_none_or(|wanted| wanted == name.as_bytes())
         };
-        let mut any = false;
-        let wanted = events::all()
-            .filter(|found| fits(system, found.system()) && fits(event, found.name()))
-            .filter(|found| system.is_some() || event.is_some() || self.means(found))
-            .inspect(|_| any = true);
-        self.switch_events(wanted, on)?;
-        match any {
+        let is_one = |found: &Event| fits(system, found.system()) && fits(event, found.name());
+        match self.switch_selected(is_one, system.is_none() && event.is_none(), on)? {
             true => Ok(()),
             false => Err(EINVAL),
         }
+    }
+
+    /// Switches the events that `is_one` selects; when it `means_all`, only those that are [meant](Self::means). Returns
+    /// whether there was any.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::switch_events`].
+    fn switch_selected(
+        &self,
+        is_one: impl Fn(&Event) -> bool,
+        means_all: bool,
+        on: bool,
+    ) -> Result<bool> {
+        let mut any = false;
+        let wanted = events::all()
+            .filter(|event| is_one(event) && (!means_all || self.means(event)))
+            .inspect(|_| any = true);
+        self.switch_events(wanted, on)?;
+        Ok(any)
     }
 
     /// Obeys a word of `set_event`.
@@ -74,12 +89,8 @@ impl Instance {
     /// [`Self::await_module`].
     pub(crate) fn obey_selection(&self, word: &[u8]) -> Result {
         let wish = EventSelection::parse(word);
-        let mut any = false;
-        let wanted = events::all()
-            .filter(|event| wish.matches(event.system(), event.name(), event.module()))
-            .filter(|event| !wish.means_all() || self.means(event))
-            .inspect(|_| any = true);
-        self.switch_events(wanted, wish.enable)?;
+        let is_one = |event: &Event| wish.matches(event.system(), event.name(), event.module());
+        let any = self.switch_selected(is_one, wish.means_all(), wish.enable)?;
         match wish.module() {
             _ if any => Ok(()),
             Some(module) if !symbol::is_module(module)? => self.await_module(word),

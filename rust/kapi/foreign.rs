@@ -81,11 +81,6 @@ impl<T: Release> Owned<T> {
         Alone(self.0, PhantomData)
     }
 
-    /// Returns its address, for code that gives it back.
-    pub(crate) fn into_raw(self) -> *mut T {
-        ManuallyDrop::new(self).0.as_ptr()
-    }
-
     /// Returns it for the function of C that takes it over.
     pub(crate) fn end(self) -> Ending<T> {
         // INVARIANT: It is not used any more, and not given back here.

@@ -171,10 +171,10 @@ impl<'a, N> Inode<'a, N> {
 /// # Invariants
 ///
 /// The value owns the only reference.
-pub(super) struct NewInode<'a, N: Send + Sync + 'static> {
-    inode: Inode<'a, N>,
-    reference: Owned<bindings::inode>,
-}
+pub(super) struct NewInode<'a, N: Send + Sync + 'static>(
+    Owned<bindings::inode>,
+    PhantomData<Inode<'a, N>>,
+);
 
 impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
     /// Makes one with `node`.
@@ -188,12 +188,9 @@ impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
         mode: u16,
         node: Option<KBox<N>>,
     ) -> Result<Self> {
-        let reference = c::new_inode(sb.any()).ok_or(ENOMEM)?;
-        // INVARIANT: The result keeps the inode, and hands it out no longer than it lives. Its
-        // superblock has nodes of type `N`, and `i_private` is null.
-        let inode = Inode(reference.as_ptr(), PhantomData);
         // INVARIANT: No other code knows a new inode.
-        let this = Self { inode, reference };
+        let this = Self(c::new_inode(sb.any()).ok_or(ENOMEM)?, PhantomData);
+        let inode = this.get();
         c::simple_inode_init_ts(inode.any());
         inode.set_number(number);
         inode.set_mode(mode);
@@ -204,27 +201,23 @@ impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
 
     /// Returns the inode, for as long as it is not given away.
     pub(super) fn get(&self) -> Inode<'_, N> {
-        self.inode
+        // INVARIANT: The reference keeps it. Its superblock has nodes of type `N`, and its `i_private` is null or one.
+        Inode(self.0.as_ptr(), PhantomData)
     }
 
     /// Sets the operations of the open file or folder.
     pub(super) fn set_file_operations(&self, operations: *const bindings::file_operations) {
-        self.inode.set_file_operations(operations);
+        self.get().set_file_operations(operations);
     }
 
     /// Sets the operations of the inode.
     pub(super) fn set_operations(&self, operations: *const bindings::inode_operations) {
-        self.inode.set_operations(operations);
+        self.get().set_operations(operations);
     }
 
     /// Hands the reference on.
     pub(super) fn end(self) -> Ending<bindings::inode> {
-        self.reference.end()
-    }
-
-    /// As [`Self::end`].
-    pub(super) fn into_raw(self) -> *mut bindings::inode {
-        self.reference.into_raw()
+        self.0.end()
     }
 }
 

@@ -73,10 +73,8 @@
 	s/: \*mut super_block/: AnySuperblock<'_>/
 	s/-> \*mut (\w+)/-> Option<Owned<\1>>/
 }
-/ fn d_make_root\(/ {
-	s/pub fn/pub safe fn/
-	s/: \*mut inode/: Ending<inode>/
-}
+/ fn (d_add|d_make_persistent|d_make_root)\(/ s/: \*mut inode/: Ending<inode>/
+/ fn d_make_root\(/ s/pub fn/pub safe fn/
 / fn (d_alloc_name|find_next_child)\(/ {
 	s/\((\w+): \*mut dentry/(\1: AnyDentry<'_>/
 	s/: \*mut dentry/: Option<Ending<dentry>>/

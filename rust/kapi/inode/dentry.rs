@@ -261,7 +261,7 @@ impl<'a, N: Send + Sync + 'static> Negative<'a, N> {
         let lock = depth.map(|depth| InodeLock::new(kept, depth));
         // SAFETY: The dentry is valid and negative (invariant), and takes over the reference to the
         // inode.
-        unsafe { bindings::d_make_persistent(dentry.0, inode.into_raw()) };
+        unsafe { c::d_make_persistent(dentry.0, inode.end()) };
         // The tree has a reference of its own now.
         drop(reference);
         (dentry, lock)
@@ -346,7 +346,7 @@ impl<'a, N: Send + Sync + 'static> LookedUp<'a, N> {
         let Self(dentry) = self;
         // SAFETY: The dentry is negative and not hashed (invariant), and takes over the reference
         // to the inode.
-        unsafe { bindings::d_add(dentry.0, inode.into_raw()) };
+        unsafe { c::d_add(dentry.0, inode.end()) };
         // SAFETY: The dentry is positive now, and the VFS holds a reference to it (invariant).
         unsafe { c::rt_dentry_keep(dentry.0) };
     }
