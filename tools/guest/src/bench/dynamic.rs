@@ -11,6 +11,7 @@ use crate::program::{Program, SUM, TEXT, WORD};
 use crate::sys;
 use crate::tree::Instance;
 use crate::Context;
+use std::fmt::Write;
 use std::fs;
 use std::time::Duration;
 
@@ -132,13 +133,21 @@ fn cost_when(
     (row, short, line): (&str, &str, &str),
     ready: impl FnOnce() -> Check,
 ) -> Check<Cost> {
+    while_enabled(tree, line, || {
+        ready()?;
+        kernel.cost(asked(row, short, FIRST), || tree.clear())
+    })
+}
+
+/// Returns what `f` does while the event that `line` defines is enabled.
+fn while_enabled<T>(tree: &Instance, line: &str, f: impl FnOnce() -> Check<T>) -> Check<T> {
     let top = tree.top();
     top.set(FILE, line)?;
     tree.set("events/bench/hit/enable", "1")?;
-    let cost = ready().and_then(|()| kernel.cost(asked(row, short, FIRST), || tree.clear()));
+    let result = f();
     tree.set("events/bench/hit/enable", "0")?;
     top.set(FILE, "-:bench/hit")?;
-    cost
+    result
 }
 
 /// Returns when the kprobe in `rtbench_inside` is a jump, or a trap, as `jump` says.
@@ -158,9 +167,8 @@ fn wait_for(jump: bool) -> Check {
 
 /// Measures kprobes behind the beginning of a function, first with a jump there and then with a trap.
 fn measure_inside(kernel: &Kernel, sides: &(Instance, Instance), table: &mut Table) -> Check {
-    for (jump, how) in [(true, "a jump"), (false, "a trap")] {
-        fs::write(MAY_JUMP, if jump { "1" } else { "0" })
-            .map_err(|error| format!("{MAY_JUMP}: {error}"))?;
+    for (jump, how) in JUMP_OR_TRAP {
+        allow_jumps(jump)?;
         for (name, line) in INSIDE_ROWS {
             let name = format!("{name}, {how}");
             for &(short, long) in CONTEXTS {
@@ -170,7 +178,47 @@ fn measure_inside(kernel: &Kernel, sides: &(Instance, Instance), table: &mut Tab
             }
         }
     }
-    fs::write(MAY_JUMP, "1").map_err(|error| format!("{MAY_JUMP}: {error}"))
+    allow_jumps(true)
+}
+
+const JUMP_OR_TRAP: [(bool, &str); 2] = [(true, "a jump"), (false, "a trap")];
+
+/// Has the kernel make jumps of kprobes, or none.
+fn allow_jumps(allowed: bool) -> Check {
+    fs::write(MAY_JUMP, if allowed { "1" } else { "0" })
+        .map_err(|error| format!("{MAY_JUMP}: {error}"))
+}
+
+/// Runs each row once, of ftrace and of rtrace; as [`inside::windows`](super::inside::windows).
+pub fn windows(context: &Context) -> Check<String> {
+    let kernel = Kernel::load()?;
+    let sides = sides(context)?;
+    let mut text = String::new();
+    let mut run = |row, name: &str| {
+        let cost = kernel.once(asked(row, "off", FIRST))?;
+        let _ = writeln!(text, "{} {name}", cost.done);
+        Ok::<_, String>(())
+    };
+    run("empty", "nothing")?;
+    let both = [("ftrace", &sides.0), ("rtrace", &sides.1)];
+    for &(name, row, line) in ROWS {
+        for (side, tree) in both {
+            while_enabled(tree, line, || run(row, &format!("{side}, {name}")))?;
+        }
+    }
+    for (jump, how) in JUMP_OR_TRAP {
+        allow_jumps(jump)?;
+        for (name, line) in INSIDE_ROWS {
+            for (side, tree) in both {
+                while_enabled(tree, line, || {
+                    wait_for(jump)?;
+                    run("inside", &format!("{side}, {name}, {how}"))
+                })?;
+            }
+        }
+    }
+    allow_jumps(true)?;
+    Ok(text)
 }
 
 /// Measures each kind, without and with arguments.

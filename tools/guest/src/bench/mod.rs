@@ -71,7 +71,8 @@ pub fn breakdown(context: &Context, names: &[String]) -> Check {
         [] => inside::windows(context)?,
         ["text"] => outside::windows(context)?,
         ["trigger"] => inside::trigger_windows(context)?,
-        _ => fail!("only 'text' and 'trigger' can be told apart, not {names:?}"),
+        ["dynamic"] => dynamic::windows(context)?,
+        _ => fail!("only 'text', 'trigger' and 'dynamic' can be told apart, not {names:?}"),
     };
     let symbols = fs::read("/proc/kallsyms").map_err(|e| format!("/proc/kallsyms: {e}"))?;
     write_out("windows", windows.as_bytes())?;
