@@ -15,6 +15,8 @@ struct rt_fprobe {
 	const void *data;
 	/* A call that began under another registration has another one. */
 	u64 generation;
+	/* That of a registration that keeps nothing of calls. */
+	unsigned long function;
 	/* What the kernel has missed before it was registered for the last time. */
 	unsigned long missed;
 	struct rt_fprobe *next;
@@ -101,6 +103,20 @@ static void rt_fprobe_end(struct fprobe *fp, unsigned long ip, unsigned long ret
 				    words + 1);
 }
 
+/*
+ * Of one function nothing needs to be kept, not even which registration a call began
+ * under: its return is one of that function whichever that was.
+ */
+static void rt_fprobe_return(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			     struct ftrace_regs *fregs, void *data)
+{
+	const struct rt_fprobe *own = container_of(fp, struct rt_fprobe, probe);
+
+	if (ip == own->function)
+		rtrace_function_hit(own->data, ip, ret_ip, &arch_ftrace_regs(fregs)->regs,
+				    NULL);
+}
+
 int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 		       bool placed, unsigned long *addresses, int count)
 {
@@ -111,8 +127,11 @@ int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 	probe->data = data;
 	probe->generation = ktime_get_ns();
 	probe->missed += probe->probe.nmissed;
+	probe->function = addresses[0];
 	if (words < 0)
 		probe->probe = (struct fprobe) { .entry_handler = rt_fprobe_hit };
+	else if (!words && count == 1)
+		probe->probe = (struct fprobe) { .exit_handler = rt_fprobe_return };
 	else
 		probe->probe = (struct fprobe) {
 			.entry_handler = placed ? rt_fprobe_begin_at : rt_fprobe_begin,

@@ -25,9 +25,10 @@ void rt_fprobe_exit(void);
 
 /*
  * From now on rtrace_function_hit() is called with `data` at the beginning of the
- * functions whose calls of hooks are there; if `words` is not negative at their
- * returns, and rtrace_function_begin() at their beginning, which can keep so many.
- * With `placed` it is rtrace_function_begin_at() instead. Returns 0, or an error.
+ * functions, one at least, whose calls of hooks are there; if `words` is not negative
+ * at their returns, and rtrace_function_begin() at their beginning, which can keep so
+ * many, unless that is nothing of one function. With `placed` it is
+ * rtrace_function_begin_at() instead. Returns 0, or an error.
  */
 int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 		       bool placed, unsigned long *addresses, int count);

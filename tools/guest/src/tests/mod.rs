@@ -35,6 +35,7 @@ mod filter;
 mod filter_random;
 mod filter_records;
 mod filter_strings;
+mod fprobe_returns;
 mod fprobes;
 mod fs_mount;
 mod fs_tree;
@@ -269,6 +270,7 @@ const GROUPS: &[&[Test]] = &[
     uprobes::TESTS,
     usdt::TESTS,
     fprobes::TESTS,
+    fprobe_returns::TESTS,
     entries::TESTS,
     call_latency::TESTS,
     descriptors::TESTS,
