@@ -3,7 +3,7 @@
 //! Arguments that are a number of the record that is followed, as it is, which need no program.
 
 use super::{
-    run::put_word,
+    run::NumberPlace,
     step::{
         Argument,
         FetchStep, //
@@ -24,13 +24,13 @@ pub(crate) struct CopiedArgument {
     pub(crate) from: usize,
     /// The bits of a word that are it.
     bits: NumberBits,
-    /// Bytes of the argument.
-    size: usize,
+    to: NumberPlace,
 }
 
 impl CopiedArgument {
-    /// Returns that of `argument`, if it is one, and of a number that is no common field but that of the task.
-    pub(crate) fn of(argument: &Argument) -> Option<Self> {
+    /// Returns that of `argument` for `at` in a record, if it is one, and of a number that is no common field but that of
+    /// the task.
+    pub(crate) fn of(argument: &Argument, at: usize) -> Option<Self> {
         let (step, size) = argument.plain()?;
         let FetchStep::Field(field) = step else {
             return None;
@@ -41,14 +41,13 @@ impl CopiedArgument {
         is_there.then_some(Self {
             from,
             bits: NumberBits::below(unused, signed),
-            size,
+            to: NumberPlace::new(at, size),
         })
     }
 
-    /// Puts it at `at` of a record. `word` begins with the number. Returns where it ends.
+    /// Puts it in a record. `word` begins with the number.
     #[inline(always)]
-    pub(crate) fn put(&self, word: u64, record: &mut [u8], at: usize) -> usize {
-        put_word(record, at, self.size, self.bits.of(word).to_le_bytes());
-        at.saturating_add(self.size)
+    pub(crate) fn put(&self, word: u64, record: &mut [u8]) {
+        self.to.put(record, self.bits.of(word));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{
     run::{
-        put_word,
+        NumberPlace,
         ProbedMachine,
         AX,
         BP,
@@ -56,15 +56,16 @@ const FIRST_PARAMETER: u16 = WORDS as u16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainArgument {
     /// That of a register; from [`FIRST_PARAMETER`] on that of a parameter.
-    place: u16,
-    size: u8,
+    from: u16,
+    to: NumberPlace,
 }
 
 impl PlainArgument {
-    /// Returns that of `argument`, if it is one. `in_registers` says whether the first parameters are in registers.
-    pub(crate) fn of(argument: &Argument, in_registers: bool) -> Option<Self> {
+    /// Returns that of `argument`, if it is one, for `at` in a record. `in_registers` says whether the first parameters
+    /// are in registers.
+    pub(crate) fn of(argument: &Argument, in_registers: bool, at: usize) -> Option<Self> {
         let (step, size) = argument.plain()?;
-        let place = match step {
+        let from = match step {
             FetchStep::Register(place) => place.into(),
             FetchStep::Returned => AX as u16,
             FetchStep::Parameter(index @ 0..PLACED) => {
@@ -77,37 +78,25 @@ impl PlainArgument {
             _ => return None,
         };
         Some(Self {
-            place,
-            size: size as u8,
+            from,
+            to: NumberPlace::new(at, size),
         })
     }
 
     /// Returns its value.
     #[inline(always)]
     fn value(self, machine: &impl ProbedMachine) -> u64 {
-        match machine.registers().get(usize::from(self.place)) {
+        match machine.registers().get(usize::from(self.from)) {
             Some(word) => *word,
-            None => machine.parameter(self.place.wrapping_sub(FIRST_PARAMETER)),
+            None => machine.parameter(self.from.wrapping_sub(FIRST_PARAMETER)),
         }
     }
 
-    /// Puts the arguments in a record, from `at` on.
+    /// Puts the arguments in a record.
     #[inline(always)]
-    pub(crate) fn put_all(
-        arguments: &[Self],
-        machine: &impl ProbedMachine,
-        record: &mut [u8],
-        at: usize,
-    ) {
-        let mut rest = record.get_mut(at..).unwrap_or_default();
+    pub(crate) fn put_all(arguments: &[Self], machine: &impl ProbedMachine, record: &mut [u8]) {
         for argument in arguments {
-            let (value, size) = (argument.value(machine).to_le_bytes(), argument.size.into());
-            match rest.first_chunk_mut() {
-                // What is too much of it is where the next one is put.
-                Some(place) => *place = value,
-                None => put_word(rest, 0, size, value),
-            }
-            rest = rest.get_mut(size..).unwrap_or_default();
+            argument.to.put(record, argument.value(machine));
         }
     }
 }

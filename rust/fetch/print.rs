@@ -5,7 +5,6 @@
 use super::{
     enumeration::EnumNames,
     errno,
-    run::until_nul,
     step::Argument,
     types::{
         ArgumentType,
@@ -14,7 +13,10 @@ use super::{
 };
 use crate::{
     event::field::Declared,
-    text::writer::ByteWrite, //
+    text::{
+        word::c_string,
+        writer::ByteWrite, //
+    }, //
 };
 use core::fmt::{
     self,
@@ -278,7 +280,7 @@ fn write_value(
                 .get(start..start.saturating_add(len))
                 .unwrap_or_default();
             out.write_str("\"")?;
-            out.write_bytes(until_nul(text))?;
+            out.write_bytes(c_string(text))?;
             out.write_str("\"")
         }
     }

@@ -15,6 +15,7 @@ use super::{
     types::ArgumentType,
     MOST_ARGUMENTS, //
 };
+use crate::text::word::c_string;
 
 /// Bytes that are read at a time when the end of a string is looked for.
 const CHUNK: usize = 64;
@@ -255,7 +256,7 @@ impl FetchSource<'_> {
     fn len(&self, machine: &impl ProbedMachine) -> usize {
         match self {
             Self::Memory { .. } => 0,
-            Self::Comm(name) => until_nul(name).len(),
+            Self::Comm(name) => c_string(name).len(),
             Self::Literal(text) => text.len(),
             Self::Symbol(address) => {
                 let mut len = 0;
@@ -323,7 +324,7 @@ fn read_parts(
         if !read(machine, address, part, user) {
             return false;
         }
-        let text = until_nul(part);
+        let text = c_string(part);
         take(text);
         if text.len() < len {
             return true;
@@ -375,18 +376,6 @@ fn exceeds(source: Option<&FetchSource<'_>>, machine: &impl ProbedMachine, room:
     !read(machine, next, &mut byte, *user) || byte != [0]
 }
 
-/// Returns what is before the first NUL. Not by `position`, whose count can panic.
-pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
-    let mut len = 0usize;
-    for byte in bytes {
-        if *byte == 0 {
-            break;
-        }
-        len = len.wrapping_add(1);
-    }
-    bytes.get(..len).unwrap_or_default()
-}
-
 /// Fills `to` with a string and zeros after it, the last byte in any case. Returns its length with the
 /// NUL; 0 when it cannot be read.
 fn copy_string(
@@ -424,7 +413,7 @@ fn put_string(
     let is_read = match source {
         None => false,
         Some(FetchSource::Comm(name)) => {
-            put(until_nul(name));
+            put(c_string(name));
             true
         }
         Some(FetchSource::Literal(text)) => {
@@ -445,6 +434,35 @@ fn put_string(
             len.saturating_add(1)
         }
         _ => 0,
+    }
+}
+
+/// Where a number is put in a record. Those of a definition are put in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberPlace {
+    at: u16,
+    size: u8,
+}
+
+impl NumberPlace {
+    /// Returns that of `size` bytes, 8 at most, at `at` of a record.
+    pub(super) fn new(at: usize, size: usize) -> Self {
+        Self {
+            at: at as u16,
+            size: size as u8,
+        }
+    }
+
+    /// Puts the number that is the first bytes of a word, if there is room. Any context.
+    #[inline(always)]
+    pub(super) fn put(self, record: &mut [u8], word: u64) {
+        let (at, word) = (usize::from(self.at), word.to_le_bytes());
+        let whole = record.get_mut(at..at.wrapping_add(8));
+        match whole.and_then(<[u8]>::first_chunk_mut) {
+            // What is too much of it is where the next one is put.
+            Some(place) => *place = word,
+            None => put_word(record, at, self.size.into(), word),
+        }
     }
 }
 

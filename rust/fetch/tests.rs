@@ -396,9 +396,14 @@ fn plain_arguments_are_what_the_program_fills() {
     ] {
         let arguments = compile(line).unwrap();
         assert_eq!(RecordShape::of(16, &arguments).suits_hook, suits, "{line}");
+        let mut at = 16;
         let plain = arguments
             .iter()
-            .map(|argument| PlainArgument::of(argument, !line.starts_with('t')))
+            .map(|argument| {
+                let plain = PlainArgument::of(argument, !line.starts_with('t'), at);
+                at += argument.size();
+                plain
+            })
             .collect::<Option<Vec<_>>>();
         assert_eq!(plain.is_some(), !line.contains('('), "{line}");
         let Some(plain) = plain else {
@@ -406,7 +411,7 @@ fn plain_arguments_are_what_the_program_fills() {
         };
         let (wanted, _) = record(line, &machine);
         let mut filled = vec![0; wanted.len()];
-        PlainArgument::put_all(&plain, &machine, &mut filled, 16);
+        PlainArgument::put_all(&plain, &machine, &mut filled);
         assert_eq!(filled.get(16..), wanted.get(16..), "{line}");
     }
 }
@@ -427,17 +432,22 @@ fn copied_arguments_are_what_the_program_fills() {
         ("e s/e dynamic:string", false),
     ] {
         let arguments = compile(line).unwrap();
-        let copied = arguments.iter().map(CopiedArgument::of);
+        let mut at = 16;
+        let copied = arguments.iter().map(|argument| {
+            let copied = CopiedArgument::of(argument, at);
+            at += argument.size();
+            copied
+        });
         let copied = copied.collect::<Option<Vec<_>>>();
         assert_eq!(copied.is_some(), is_copied, "{line}");
         let (wanted, _) = record(line, &memory());
-        let (mut filled, mut at) = (vec![0; wanted.len()], 16);
+        let mut filled = vec![0; wanted.len()];
         // What is after the record is of unknown content.
         let mut bytes = followed();
         bytes.extend([0xdb; 8]);
         for argument in copied.into_iter().flatten() {
             let word = bytes[argument.from..].first_chunk().unwrap();
-            at = argument.put(u64::from_le_bytes(*word), &mut filled, at);
+            argument.put(u64::from_le_bytes(*word), &mut filled);
         }
         if is_copied {
             assert_eq!(at, wanted.len(), "{line}");
@@ -449,7 +459,7 @@ fn copied_arguments_are_what_the_program_fills() {
         let common = |_: &str| EventField::of("int", offset, size, size == 4);
         let mut compiler = Compiler::new(ProbeSite::Event(&common), &symbol);
         let arguments = compile_all("e s/e a=$x", &mut compiler).unwrap();
-        let copied = CopiedArgument::of(&arguments[0]);
+        let copied = CopiedArgument::of(&arguments[0], 16);
         assert_eq!(copied.is_some(), is_copied, "{offset}");
     }
 }
@@ -1027,8 +1037,8 @@ fn names_of_several_functions() {
     let (arguments, places, _) = compiled(&both, ProbeSite::Begin, line).unwrap();
     // In both the third parameter, and the first and the second of one.
     assert_eq!(arguments[1].steps(), [FetchStep::Parameter(2)]);
-    assert_eq!(PlainArgument::of(&arguments[0], true), None);
-    assert!(PlainArgument::of(&arguments[1], true).is_some());
+    assert_eq!(PlainArgument::of(&arguments[0], true, 16), None);
+    assert!(PlainArgument::of(&arguments[1], true, 16).is_some());
     let program = FetchProgram {
         line: line.as_bytes(),
         arguments: &arguments,

@@ -57,6 +57,15 @@ struct EntryLink {
 }
 
 impl EntryLink {
+    /// Returns one without a definition.
+    fn none() -> Self {
+        Self {
+            recorder: GraceRef::none(),
+            address: 0,
+            next: 0,
+        }
+    }
+
     /// Records a hit of the definition. Any context.
     #[inline(always)]
     fn record(&self, pin: &CpuPin, words: &[u64; WORDS]) {
@@ -70,7 +79,7 @@ impl EntryLink {
 struct EntryTable {
     /// The number of the first one at a function.
     places: KVVec<Place>,
-    /// By their numbers, from 1 on.
+    /// By their numbers, from 1 on; number 0 has no definition.
     links: KVVec<EntryLink>,
 }
 
@@ -86,12 +95,13 @@ impl EntryTable {
         let places = table::places(sum).ok_or(ENOMEM)?;
         let mut this = Self {
             places: KVVec::from_elem(Place::default(), places, GFP_KERNEL)?,
-            links: KVVec::with_capacity(sum, GFP_KERNEL)?,
+            links: KVVec::with_capacity(sum.saturating_add(1), GFP_KERNEL)?,
         };
+        this.links.push(EntryLink::none(), GFP_KERNEL)?;
         for user in users {
             for address in &user.addresses {
                 let mut next = 0;
-                let number = this.links.len().wrapping_add(1);
+                let number = this.links.len();
                 table::change(&mut this.places, *address, |first| {
                     next = first as usize;
                     number as u64
@@ -145,17 +155,20 @@ impl EntryTable {
         });
     }
 
-    /// Returns the link of this number, which is not 0.
+    /// Returns the link of this number.
     #[inline(always)]
     fn link(&self, number: usize) -> Option<&EntryLink> {
-        self.links.get(number.wrapping_sub(1))
+        self.links.get(number)
     }
 
     /// Calls `f` with the links from the one of this number on. Their numbers decrease, so that there is an end.
     #[inline(always)]
     fn for_each(&self, first: u64, f: impl Fn(&EntryLink)) {
         let mut number = first as usize;
-        while let Some(link) = self.link(number) {
+        while number != 0 {
+            let Some(link) = self.link(number) else {
+                return;
+            };
             f(link);
             number = link.next;
         }

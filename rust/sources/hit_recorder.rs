@@ -44,11 +44,23 @@ use kernel::prelude::*;
 /// Where a hit was; of a return where that went, too.
 pub(super) type HitPlace = (u64, Option<u64>);
 
+/// How what a hit records is fetched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FetchWay {
+    /// It is the place alone.
+    Nothing,
+    /// By the list of plain arguments: nothing else has to be looked at.
+    Plain,
+    /// By the definition's program.
+    Program,
+}
+
 /// Records hits.
 pub(super) struct HitRecorder {
     layout: ProbeLayout,
-    /// The arguments, if nothing else has to be looked at; and the size of a record then.
-    plain: Option<KVec<PlainArgument>>,
+    way: FetchWay,
+    /// The arguments, if they are plain; and the size of a record unless there is a program.
+    plain: KVec<PlainArgument>,
     size: RecordBytes,
     counts: HitCounts,
     targets: RecordTargets,
@@ -61,8 +73,14 @@ impl HitRecorder {
     ///
     /// `ENOMEM`.
     pub(super) fn new(layout: ProbeLayout) -> Result<Self> {
+        let (way, plain) = match layout.plain()? {
+            Some(plain) if plain.is_empty() => (FetchWay::Nothing, plain),
+            Some(plain) => (FetchWay::Plain, plain),
+            None => (FetchWay::Program, KVec::new()),
+        };
         Ok(Self {
-            plain: layout.plain()?,
+            way,
+            plain,
             size: RecordBytes::new(layout.size()),
             layout,
             counts: HitCounts::new()?,
@@ -88,7 +106,7 @@ impl HitRecorder {
 
     /// Returns whether what is recorded is there without reading memory, if the parameters are.
     pub(super) fn is_plain(&self) -> bool {
-        self.plain.is_some()
+        self.way != FetchWay::Program
     }
 
     /// Counts a call by what records, wherever the event is enabled. Any context.
@@ -110,10 +128,20 @@ impl HitRecorder {
     #[inline(always)]
     pub(super) fn hit(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
         self.counts.count(Counted::Hit);
-        if let (Some(plain), Some(file)) = (&self.plain, self.targets.sole(pin)) {
-            return self.record_plain(file, plain, &machine, place);
+        match self.targets.sole(pin) {
+            Some(file) if self.is_plain() => self.record_plain(file, &machine, place),
+            _ => self.hit_closer(pin, machine, place.0, place.1),
         }
-        self.hit_closer(pin, machine, place.0, place.1);
+    }
+
+    /// As [`Self::hit`], for a caller that knows that [`Self::is_plain`].
+    #[inline(always)]
+    pub(super) fn hit_plain(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
+        self.counts.count(Counted::Hit);
+        match self.targets.sole(pin) {
+            Some(file) => self.record_plain(file, &machine, place),
+            None => self.hit_closer(pin, machine, place.0, place.1),
+        }
     }
 
     /// Records a hit of a call at `place`, with these registers and with what was kept of it. Any context.
@@ -143,33 +171,27 @@ impl HitRecorder {
         returned_to: Option<u64>,
     ) {
         let place = (address, returned_to);
-        let Some(plain) = &self.plain else {
+        if !self.is_plain() {
             return self.hit_by_program(pin, &machine, place);
-        };
+        }
         for file in self.targets.files(pin) {
-            self.record_plain(file, plain, &machine, place);
+            self.record_plain(file, &machine, place);
         }
     }
 
     /// Records the place and registers for one file.
     #[inline(always)]
-    fn record_plain(
-        &self,
-        file: &EventFile,
-        plain: &KVec<PlainArgument>,
-        machine: &impl ProbedMachine,
-        place: HitPlace,
-    ) {
+    fn record_plain(&self, file: &EventFile, machine: &impl ProbedMachine, place: HitPlace) {
         // SAFETY: It is committed below, and nothing is reserved meanwhile.
         let reserved = unsafe { RecordInRing::reserve(file, &self.size) };
         if let Some(mut reserved) = reserved {
             let record = reserved.bytes();
             self.put_place(record, place);
-            if plain.is_empty() {
+            if self.way == FetchWay::Nothing {
                 // Nothing has to be kept for this.
                 return reserved.commit();
             }
-            PlainArgument::put_all(plain, machine, record, self.layout.program().shape.head);
+            PlainArgument::put_all(&self.plain, machine, record);
             reserved.commit();
         }
     }
@@ -212,11 +234,18 @@ impl HitRecorder {
     }
 
     /// As [`Self::hit`], in a task that sleeps until memory is there.
+    #[inline(always)]
     pub(super) fn hit_in_task(&self, machine: impl ProbedMachine, place: HitPlace) {
-        let program = self.layout.program();
-        if !program.shape.reads_memory {
-            return CpuPin::with(|pin| self.hit(pin, machine, place));
+        match self.layout.reads_memory() {
+            false => CpuPin::with(|pin| self.hit(pin, machine, place)),
+            true => self.hit_reading(machine, place.0, place.1),
         }
+    }
+
+    /// As [`Self::hit_in_task`], of a definition that reads memory: beside the ring, which is not left in this time.
+    #[inline(never)]
+    fn hit_reading(&self, machine: impl ProbedMachine, address: u64, returned_to: Option<u64>) {
+        let (program, place) = (self.layout.program(), (address, returned_to));
         self.counts.count(Counted::Hit);
         let gathered = user_memory::with_place(|bytes| {
             let bytes = bytes.get_mut(..MOST_PAYLOAD).unwrap_or_default();

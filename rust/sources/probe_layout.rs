@@ -188,13 +188,14 @@ impl ProbeLayout {
     ///
     /// `ENOMEM`.
     pub(super) fn plain(&self) -> Result<Option<KVec<PlainArgument>>> {
-        let mut plain = KVec::new();
+        let (mut plain, mut at) = (KVec::new(), self.shape.head);
         let in_registers = !self.is_of_tracepoint();
         for argument in &self.arguments {
-            let Some(argument) = PlainArgument::of(argument, in_registers) else {
+            let Some(one) = PlainArgument::of(argument, in_registers, at) else {
                 return Ok(None);
             };
-            plain.push(argument, GFP_KERNEL)?;
+            plain.push(one, GFP_KERNEL)?;
+            at = at.saturating_add(argument.size());
         }
         Ok(self.filter.is_none().then_some(plain))
     }
@@ -207,6 +208,12 @@ impl ProbeLayout {
             arguments: &self.arguments,
             shape: self.shape,
         }
+    }
+
+    /// Returns whether its arguments are in memory, some of them.
+    #[inline(always)]
+    pub(super) fn reads_memory(&self) -> bool {
+        self.shape.reads_memory
     }
 
     /// Returns the bytes of a record without its strings.

@@ -28,34 +28,84 @@ use crate::{
     probes::{
         Effect,
         EventFile,
-        Hit, //
+        Hit,
+        COMMON, //
     }, //
 };
 use kernel::prelude::*;
 
+/// The bytes of the shortest record that the ring's fast path takes. It gives as much room to a shorter one.
+const SHORTEST: usize = 12;
+
+/// What is after the common fields of a record.
+trait CopiedFields: Send + Sync + 'static {
+    /// Fills `own` after the common fields, of the record that is followed.
+    fn fill(&self, followed: &RecordToRead<'_>, own: &mut [u8]);
+}
+
+/// Nothing is, but what the ring has room for.
+struct NoFields;
+
+impl CopiedFields for NoFields {
+    #[inline(always)]
+    fn fill(&self, _: &RecordToRead<'_>, own: &mut [u8]) {
+        let rest = own.get_mut(COMMON..SHORTEST);
+        if let Some(rest) = rest.and_then(<[u8]>::first_chunk_mut) {
+            *rest = [0; SHORTEST - COMMON];
+        }
+    }
+}
+
+/// The arguments, in their order, and where the words begin that they are of.
+struct CopiedArguments(KVec<(WordAt, CopiedArgument)>);
+
+impl CopiedFields for CopiedArguments {
+    #[inline(always)]
+    fn fill(&self, followed: &RecordToRead<'_>, own: &mut [u8]) {
+        for (from, argument) in &self.0 {
+            argument.put(followed.word(*from), own);
+        }
+    }
+}
+
 /// Records events as `recorder` does.
-struct QuickRecorder {
+struct QuickRecorder<F> {
     recorder: EventRecorder,
-    /// The arguments, in their order, and where the words begin that they are of.
-    arguments: KVec<(WordAt, CopiedArgument)>,
-    /// Where the first one is put.
-    head: usize,
+    fields: F,
     size: RecordBytes,
 }
 
-/// Returns the arguments of a layout, if all of them are numbers of the record that is followed.
-fn copied(layout: &ProbeLayout) -> Result<Option<KVec<(WordAt, CopiedArgument)>>> {
-    let mut all = KVec::new();
-    for argument in &layout.arguments {
-        let Some(argument) = CopiedArgument::of(argument) else {
-            return Ok(None);
+impl<F: CopiedFields> QuickRecorder<F> {
+    /// Returns one for records of `size` bytes, boxed.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn boxed(recorder: EventRecorder, fields: F, size: usize) -> Result<KBox<dyn Effect>> {
+        let size = RecordBytes::new(size);
+        let this = Self {
+            recorder,
+            fields,
+            size,
         };
-        let Some(at) = WordAt::new(argument.from) else {
-            return Ok(None);
-        };
-        all.push((at, argument), GFP_KERNEL)?;
+        Ok(KBox::new(this, GFP_KERNEL)?)
     }
-    Ok(Some(all))
+}
+
+/// Returns the arguments of a layout, if all of them are numbers of the record that is followed.
+fn copied(layout: &ProbeLayout) -> Result<Option<CopiedArguments>> {
+    let (mut all, mut to) = (KVec::new(), layout.program().shape.head);
+    for argument in &layout.arguments {
+        let Some(copied) = CopiedArgument::of(argument, to) else {
+            return Ok(None);
+        };
+        let Some(at) = WordAt::new(copied.from) else {
+            return Ok(None);
+        };
+        all.push((at, copied), GFP_KERNEL)?;
+        to = to.saturating_add(argument.size());
+    }
+    Ok(Some(CopiedArguments(all)))
 }
 
 /// Returns what records as `recorder` does, and by the fast path if that can be.
@@ -65,19 +115,17 @@ fn copied(layout: &ProbeLayout) -> Result<Option<KVec<(WordAt, CopiedArgument)>>
 /// `ENOMEM`.
 pub(super) fn quick_recorder(recorder: EventRecorder) -> Result<KBox<dyn Effect>> {
     let layout = &recorder.shared.layout;
-    let Some(arguments) = copied(layout)? else {
-        return Ok(KBox::new(recorder, GFP_KERNEL)?);
-    };
-    let quick = QuickRecorder {
-        arguments,
-        head: layout.program().shape.head,
-        size: RecordBytes::new(layout.size()),
-        recorder,
-    };
-    Ok(KBox::new(quick, GFP_KERNEL)?)
+    let size = layout.size();
+    match copied(layout)? {
+        None => Ok(KBox::new(recorder, GFP_KERNEL)?),
+        Some(CopiedArguments(none)) if none.is_empty() => {
+            QuickRecorder::boxed(recorder, NoFields, size.max(SHORTEST))
+        }
+        Some(arguments) => QuickRecorder::boxed(recorder, arguments, size),
+    }
 }
 
-impl Effect for QuickRecorder {
+impl<F: CopiedFields> Effect for QuickRecorder<F> {
     fn is_light(&self) -> bool {
         true
     }
@@ -95,10 +143,7 @@ impl Effect for QuickRecorder {
         let Some(mut reserved) = reserved else {
             return;
         };
-        let (own, mut at) = (reserved.bytes(), self.head);
-        for (from, argument) in &self.arguments {
-            at = argument.put(record.word(*from), own, at);
-        }
+        self.fields.fill(&record, reserved.bytes());
         reserved.commit();
     }
 

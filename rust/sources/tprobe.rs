@@ -205,7 +205,10 @@ impl<'a> ProbedMachine for TracepointArguments<'a> {
 #[inline(never)]
 pub(super) fn record(probe: &Tprobe, words: &[u64]) {
     CpuPin::with(|pin| match probe.recorder().is_plain() {
-        true => record_words(probe, words, pin),
+        true => {
+            let (machine, place) = (arguments(probe, words), (probe.address(), None));
+            probe.recorder().hit_plain(pin, machine, place);
+        }
         false => record_read(probe, words, pin),
     });
 }
@@ -215,15 +218,14 @@ pub(super) fn record(probe: &Tprobe, words: &[u64]) {
 #[inline(never)]
 fn record_read(probe: &Tprobe, words: &[u64], pin: &CpuPin) {
     match NestedWriter::enter(pin) {
-        Some(_nested) => record_words(probe, words, pin),
+        Some(_nested) => probe.hit(pin, arguments(probe, words), (probe.address(), None)),
         None => probe.recorder().skip_deep(pin),
     }
 }
 
-/// Records a hit with these arguments.
+/// Returns what a hit with these arguments is recorded of.
 #[inline(always)]
-fn record_words(probe: &Tprobe, words: &[u64], pin: &CpuPin) {
+fn arguments<'a>(probe: &'a Tprobe, words: &'a [u64]) -> TracepointArguments<'a> {
     let kernel = HitKernel::new(probe.recorder().counts());
-    let machine = TracepointArguments { words, kernel };
-    probe.hit(pin, machine, (probe.address(), None));
+    TracepointArguments { words, kernel }
 }
