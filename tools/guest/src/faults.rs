@@ -112,6 +112,21 @@ impl Faults {
         Err(format!("{what}: more than {LIMIT} allocations"))
     }
 
+    /// A number below `end` for the allocation `n`, another one in each run.
+    fn chance(&self, n: usize, end: usize) -> usize {
+        (self.seed as usize).wrapping_mul(n | 1).rotate_left(17) % end
+    }
+
+    /// Returns how far behind the allocation `n` the next one fails where an operation makes thousands:
+    /// each of the first few, then about one in each power of two, other ones in each run; eight of
+    /// these in the long run.
+    pub fn sparse(&self, n: usize) -> usize {
+        match soak::rounds(0, 1) {
+            0 => 1 + n - n / 4 + self.chance(n, n / 2 + 1),
+            _ => 1 + n / 8,
+        }
+    }
+
     /// The same, with no allocation left out in the long run; otherwise with all at first, and of the
     /// later ones a few, other ones in each run.
     pub fn exhaust<T>(
@@ -123,7 +138,7 @@ impl Faults {
         let all = soak::rounds(0, 1) == 1;
         let step = |n: usize| match n / 4 {
             few if all || few == 0 => 1,
-            few => 1 + (self.seed as usize).wrapping_mul(n | 1).rotate_left(17) % few,
+            few => 1 + self.chance(n, few),
         };
         let tally = self.exhaust_by(what, step, op, after)?;
         println!(

@@ -73,11 +73,6 @@ pub fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
         .open(path)?)
 }
 
-/// Every allocation at first, then fewer and fewer: loading the module takes thousands.
-fn sparse(n: usize) -> usize {
-    1 + n / soak::rounds(2, 8)
-}
-
 fn mount(context: &Context) -> Check {
     let faults = Faults::new()?;
     let place = Path::new("/tmp/rtg-faults");
@@ -108,7 +103,7 @@ fn instances(context: &Context) -> Check {
     let before = top.list("instances")?;
     let tally = faults.exhaust_by(
         "mkdir",
-        sparse,
+        |n| faults.sparse(n),
         || Ok(std::fs::create_dir(&path)?),
         |result| match result {
             Ok(()) => {
@@ -123,7 +118,7 @@ fn instances(context: &Context) -> Check {
             }
         },
     )?;
-    ensure!(tally.refused > 5, "{tally:?}");
+    ensure!(tally.refused > soak::rounds(3, 5), "{tally:?}");
 
     let make = || -> Check {
         std::fs::create_dir(&path).map_err(|e| format!("mkdir: {e}"))?;
@@ -486,7 +481,7 @@ fn load_with_faults(context: &Context, faults: &Faults) -> Check {
     module::unload(module::NAME).map_err(|e| format!("unload: {e}"))?;
     let tally = faults.exhaust_by(
         "load",
-        sparse,
+        |n| faults.sparse(n),
         || sys::finit_module(&image, ""),
         |result| match result {
             Ok(()) => {
@@ -504,7 +499,7 @@ fn load_with_faults(context: &Context, faults: &Faults) -> Check {
         },
     )?;
     println!("load: {tally:?}");
-    ensure!(tally.refused > 10, "{tally:?}");
+    ensure!(tally.refused > soak::rounds(5, 10), "{tally:?}");
     Ok(())
 }
 
