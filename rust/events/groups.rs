@@ -32,10 +32,7 @@ use kernel::{
     bindings,
     error::from_result,
     prelude::*,
-    sync::atomic::{
-        Relaxed,
-        Release, //
-    }, //
+    sync::atomic::Relaxed, //
 };
 
 /// What those who use events do for events that come and go.
@@ -123,7 +120,7 @@ pub(crate) fn return_to(
     // Release: pairs with the load in `Event::desc`, so that a caller that sees the descriptor also
     // sees the tracepoint.
     // INVARIANT: Both are the module's, which stays until it takes them away.
-    event.desc.store(ptr::from_ref(desc).cast_mut(), Release);
+    event.desc.store_release(ptr::from_ref(desc).cast_mut());
     event.id_use.take();
     event.offered.store(true, Relaxed);
 }
@@ -234,7 +231,7 @@ pub(crate) fn unregister(owner: *mut bindings::module) {
     let _groups = GROUPS.lock();
     for event in of_module(owner) {
         // INVARIANT: Under the lock, and the hook detached all probes.
-        event.desc.store(ptr::null_mut(), Release);
+        event.desc.store_release(ptr::null_mut());
     }
 }
 

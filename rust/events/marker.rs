@@ -10,18 +10,12 @@ use super::{
     in_slot,
     Event, //
 };
+use crate::kapi::words::SharedPtr;
 use core::ptr;
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed,
-        Release, //
-    }, //
-};
+use kernel::prelude::*;
 
 /// Null until the source has added it.
-static MARKER: Atomic<*mut Event> = Atomic::new(ptr::null_mut());
+static MARKER: SharedPtr<Event> = SharedPtr::null();
 
 /// Returns the event.
 pub(crate) fn marker() -> Option<&'static Event> {
@@ -36,10 +30,10 @@ pub(crate) fn with_triggers() -> impl Iterator<Item = &'static Event> {
 /// Makes it visible. Called once.
 pub(crate) fn publish_marker(event: KBox<Event>) {
     // Release: pairs with `in_slot`.
-    MARKER.store(KBox::into_raw(event), Release);
+    MARKER.store_release(KBox::into_raw(event));
 }
 
 /// Takes the event back, of which no reference is used any more.
 pub(super) fn take_marker() -> *mut Event {
-    MARKER.xchg(ptr::null_mut(), Relaxed)
+    MARKER.exchange(ptr::null_mut())
 }

@@ -86,7 +86,8 @@ use crate::{
     },
     kapi::{
         c,
-        late::Unloading, //
+        late::Unloading,
+        words::SharedPtr, //
     }, //
 };
 use core::ptr;
@@ -96,10 +97,8 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
-            Acquire,
             Atomic,
-            Relaxed,
-            Release, //
+            Relaxed, //
         },
         lock::GlobalGuard, //
     }, //
@@ -119,28 +118,32 @@ const _: () = assert!(FIRST_ID as usize + CAPACITY <= i16::MAX as usize);
 pub(crate) const CAPACITY: usize = 4096;
 
 /// All events by `id - FIRST_ID`; null where there is none yet.
-static TABLE: [Atomic<*mut Event>; CAPACITY] =
-    [const { Atomic::<*mut Event>::new(ptr::null_mut()) }; CAPACITY];
+static TABLE: [SharedPtr<Event>; CAPACITY] = [const { SharedPtr::null() }; CAPACITY];
 
 /// System and name of an event.
 ///
 /// # Invariants
 ///
-/// `joined` is UTF-8, also when cut before and after the byte at `system_len`, a colon.
+/// `joined` is UTF-8, also when cut before and after the byte at `system_len`, a colon, and before [`BEFORE_TEXT`] at
+/// its end.
 struct EventNames {
-    /// `system:name`.
+    /// `system:name` and [`BEFORE_TEXT`].
     joined: KVec<u8>,
     system_len: usize,
 }
 
+/// What is between the name of an event and its text.
+const BEFORE_TEXT: &str = ": ";
+
 impl EventNames {
     /// Joins the two. Fails with `ENOMEM`.
     fn new((system, name): (&str, &str)) -> Result<Self> {
-        let len = system.len().wrapping_add(name.len()).wrapping_add(1);
-        let mut joined = KVec::with_capacity(len, GFP_KERNEL)?;
-        joined.extend_from_slice(system.as_bytes(), GFP_KERNEL)?;
-        joined.push(b':', GFP_KERNEL)?;
-        joined.extend_from_slice(name.as_bytes(), GFP_KERNEL)?;
+        let parts = [system, ":", name, BEFORE_TEXT];
+        let len = parts.iter().map(|part| part.len());
+        let mut joined = KVec::with_capacity(len.fold(0, usize::saturating_add), GFP_KERNEL)?;
+        for part in parts {
+            joined.extend_from_slice(part.as_bytes(), GFP_KERNEL)?;
+        }
         // INVARIANT: It was two strings.
         Ok(Self {
             joined,
@@ -153,7 +156,14 @@ impl EventNames {
     }
 
     fn name(&self) -> &str {
-        Self::cut(self.joined.get(self.system_len.wrapping_add(1)..))
+        let end = self.joined.len().saturating_sub(BEFORE_TEXT.len());
+        Self::cut(self.joined.get(self.system_len.wrapping_add(1)..end))
+    }
+
+    /// Returns the name and [`BEFORE_TEXT`].
+    fn before_text(&self) -> &[u8] {
+        let from = self.system_len.wrapping_add(1);
+        self.joined.get(from..).unwrap_or_default()
     }
 
     /// Returns a part of `joined` before or after the colon as text, without a look at each byte.
@@ -185,7 +195,7 @@ pub(crate) struct Event {
     /// The whole `format` text of an event of a module; the others have it in their tables.
     format: Option<KVVec<u8>>,
     /// Null for an event that C does not describe, too.
-    desc: Atomic<*mut c::rt_event_desc>,
+    desc: SharedPtr<c::rt_event_desc>,
     tracepoint: Atomic<*mut bindings::tracepoint>,
     /// The module that has its tracepoint; null for the kernel.
     owner: Atomic<*mut bindings::module>,
@@ -233,6 +243,11 @@ impl Event {
         self.is_usual
     }
 
+    /// Returns its name as it comes before its text.
+    pub(crate) fn name_before_text(&self) -> &[u8] {
+        self.names.before_text()
+    }
+
     /// Returns whether its name comes before its text; see [`Source::is_named_in_text`].
     pub(crate) fn is_named_in_text(&self) -> bool {
         self.is_named_in_text
@@ -245,7 +260,7 @@ impl Event {
 
     /// Returns what C says of it; null when its module is gone, and when C does not describe it.
     pub(crate) fn desc(&self) -> *const c::rt_event_desc {
-        self.desc.load(Acquire)
+        self.desc.load_acquire()
     }
 
     /// Returns its tracepoint; null when it has none.
@@ -411,10 +426,10 @@ pub(crate) fn used() -> impl Iterator<Item = &'static Event> {
     TABLE.iter().map_while(in_slot)
 }
 
-fn in_slot(slot: &Atomic<*mut Event>) -> Option<&'static Event> {
+fn in_slot(slot: &SharedPtr<Event>) -> Option<&'static Event> {
     // Acquire: pairs with the store in `publish`. Without it the event could be seen before its
     // contents.
-    let event = slot.load(Acquire);
+    let event = slot.load_acquire();
     // SAFETY: Null, or an event that `publish` or `publish_marker` gave up to this place, which keeps it, as
     // `reuse` does when the place is taken, until `exit`; after that no reference to an event is used.
     unsafe { event.as_ref() }
@@ -448,7 +463,7 @@ pub(crate) fn publish(event: KBox<Event>) -> Result<&'static Event> {
         .ok_or(ENOSPC)?;
     let replaced = in_slot(slot);
     // Release: pairs with `in_slot`.
-    slot.store(KBox::into_raw(event), Release);
+    slot.store_release(KBox::into_raw(event));
     replaced.into_iter().for_each(reuse::keep);
     in_slot(slot).ok_or(EINVAL)
 }
@@ -483,7 +498,7 @@ impl Event {
         let mut event = Self::new(id, names, u32::from(desc.size), EventOrigin::Shared(source))?;
         // INVARIANT: Both are valid, and the callers hand in those of our tables, or of a module
         // that takes its events away before it goes.
-        event.desc = Atomic::new(ptr::from_ref(desc).cast_mut());
+        event.desc = SharedPtr::new(ptr::from_ref(desc).cast_mut());
         event.tracepoint = Atomic::new(tracepoint.as_ptr());
         Ok(event)
     }
@@ -521,7 +536,7 @@ impl Event {
         // INVARIANT: The event keeps the source, in a box of its own, and the source the
         // descriptor. The tracepoint is valid, and the kernel's own or that of a module that takes
         // its events away before it goes.
-        event.desc = Atomic::new(desc);
+        event.desc = SharedPtr::new(desc);
         event.tracepoint = Atomic::new(tracepoint.as_ptr());
         Ok(event)
     }
@@ -553,7 +568,7 @@ impl Event {
                 serial: 0,
                 origin,
                 format: None,
-                desc: Atomic::new(ptr::null_mut()),
+                desc: SharedPtr::null(),
                 tracepoint: Atomic::new(ptr::null_mut()),
                 owner: Atomic::new(ptr::null_mut()),
                 offered: Atomic::new(true),
@@ -568,7 +583,7 @@ impl Event {
 pub(crate) fn exit(_: &Unloading) {
     let in_table = TABLE
         .iter()
-        .map(|slot| slot.xchg(ptr::null_mut(), Relaxed))
+        .map(|slot| slot.exchange(ptr::null_mut()))
         .take_while(|event| !event.is_null());
     let kept = core::iter::from_fn(reuse::next_kept);
     let marker = Some(marker::take_marker()).filter(|event| !event.is_null());

@@ -25,6 +25,7 @@ use super::{
     used,
     Event, //
 };
+use crate::kapi::words::SharedPtr;
 use core::ptr;
 use kernel::{
     prelude::*,
@@ -52,7 +53,7 @@ pub(super) struct IdUse {
     /// [`TAKEN`], [`VACANT`], or the round that empties the rings.
     round: Atomic<u32>,
     /// The event whose place was taken before that of this one.
-    next: Atomic<*mut Event>,
+    next: SharedPtr<Event>,
 }
 
 /// [`IdUse`] of an event whose records may be in rings.
@@ -65,7 +66,7 @@ impl IdUse {
         Self {
             refs: Atomic::new(0),
             round: Atomic::new(TAKEN),
-            next: Atomic::new(ptr::null_mut()),
+            next: SharedPtr::null(),
         }
     }
 
@@ -170,18 +171,18 @@ fn names_system(event: &Event) -> bool {
 }
 
 /// The event whose place was taken last.
-static REPLACED: Atomic<*mut Event> = Atomic::new(ptr::null_mut());
+static REPLACED: SharedPtr<Event> = SharedPtr::null();
 
 /// Keeps `event`, whose place in the table was taken, until `exit`. The caller publishes.
 pub(super) fn keep(event: &'static Event) {
-    event.id_use.next.store(REPLACED.load(Relaxed), Relaxed);
+    event.id_use.next.store_release(REPLACED.load_acquire());
     // Release: pairs with `in_slot`.
-    REPLACED.store(ptr::from_ref(event).cast_mut(), Release);
+    REPLACED.store_release(ptr::from_ref(event).cast_mut());
 }
 
 /// Returns an event that was kept, and keeps it no more. Only for `exit`.
 pub(super) fn next_kept() -> Option<*mut Event> {
     let event = in_slot(&REPLACED)?;
-    REPLACED.store(event.id_use.next.load(Relaxed), Relaxed);
+    REPLACED.store_release(event.id_use.next.load_acquire());
     Some(ptr::from_ref(event).cast_mut())
 }

@@ -29,6 +29,7 @@ use super::{
     waker::Waker,
     words::{
         LocalU64,
+        SharedPtr,
         SharedU64, //
     }, //
 };
@@ -94,6 +95,20 @@ mod tests {
         assert_eq!(word.load_acquire(), 3);
         word.store_release(4);
         assert_eq!(word.load(), 4);
+    }
+
+    #[test]
+    fn shared_pointers_exchange() {
+        let (mut one, mut other) = (1u8, 2u8);
+        let (one, other) = (&raw mut one, &raw mut other);
+        let place = SharedPtr::<u8>::null();
+        assert!(place.load_acquire().is_null());
+        place.store_release(one);
+        assert_eq!(place.load_acquire(), one);
+        assert_eq!(place.exchange(other), one);
+        assert_eq!(place.exchange(core::ptr::null_mut()), other);
+        assert!(place.load_acquire().is_null());
+        assert_eq!(SharedPtr::new(one).load_acquire(), one);
     }
 
     /// Decrements the counter when it is dropped.

@@ -11,7 +11,9 @@ use crate::ring::port::{
 };
 use core::{
     arch::asm,
-    cell::UnsafeCell, //
+    cell::UnsafeCell,
+    marker::PhantomData,
+    ptr, //
 };
 
 /// A number that one instruction loads or stores whole.
@@ -117,6 +119,52 @@ impl SharedU64 {
             // Each failure is another writer's success.
             if old == new || self.cas(old, new) {
                 return;
+            }
+        }
+    }
+}
+
+/// A pointer that all CPUs load and store; what it points to is its users' matter.
+pub(crate) struct SharedPtr<T> {
+    address: SharedU64,
+    target: PhantomData<fn() -> *mut T>,
+}
+
+impl<T> SharedPtr<T> {
+    /// Returns a null pointer, for statics.
+    pub(crate) const fn null() -> Self {
+        Self {
+            address: SharedU64::zero(),
+            target: PhantomData,
+        }
+    }
+
+    /// Returns one that is `to`.
+    pub(crate) fn new(to: *mut T) -> Self {
+        Self {
+            address: SharedU64::of(to.expose_provenance() as u64),
+            target: PhantomData,
+        }
+    }
+
+    /// Loads it; later accesses stay after it. Any context.
+    #[inline(always)]
+    pub(crate) fn load_acquire(&self) -> *mut T {
+        ptr::with_exposed_provenance_mut(self.address.load_acquire() as usize)
+    }
+
+    /// Stores `to`; earlier accesses stay before it.
+    pub(crate) fn store_release(&self, to: *mut T) {
+        self.address.store_release(to.expose_provenance() as u64);
+    }
+
+    /// Stores `to`, and returns what was there. Fully ordered.
+    pub(crate) fn exchange(&self, to: *mut T) -> *mut T {
+        let to = to.expose_provenance() as u64;
+        loop {
+            let before = self.address.load();
+            if self.address.cas(before, to) {
+                return ptr::with_exposed_provenance_mut(before as usize);
             }
         }
     }

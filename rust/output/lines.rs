@@ -147,8 +147,7 @@ impl LinePrinter {
             return write_fields(event, &record, self.printer.symbols(), out);
         }
         if event.is_named_in_text() {
-            out.write_bytes(event.name().as_bytes())?;
-            out.write_bytes(b": ")?;
+            out.write_bytes(event.name_before_text())?;
         }
         if let Some(text) = self.printer.text(event, record, style.manner) {
             out.write_bytes(text)?;

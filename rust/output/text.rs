@@ -15,6 +15,8 @@ pub(crate) struct Text {
 
 /// Least room that a text gets.
 const LEAST: usize = 256;
+/// What more room is filled with, so many bytes at a time.
+static ZEROS: [u8; LEAST] = [0; LEAST];
 
 impl Text {
     /// Returns an empty text.
@@ -54,9 +56,16 @@ impl Text {
     #[cold]
     fn grow(&mut self, end: usize) -> fmt::Result {
         let room = self.bytes.len().saturating_mul(2).max(LEAST).max(end);
+        let more = room.saturating_sub(self.bytes.len());
         self.bytes
-            .resize(room, 0, GFP_KERNEL)
-            .map_err(|_| fmt::Error)
+            .reserve(more, GFP_KERNEL)
+            .map_err(|_| fmt::Error)?;
+        while let Some(missing @ 1..) = room.checked_sub(self.bytes.len()) {
+            let zeros = ZEROS.get(..missing).unwrap_or(&ZEROS);
+            let more = self.bytes.extend_from_slice(zeros, GFP_KERNEL);
+            more.map_err(|_| fmt::Error)?;
+        }
+        Ok(())
     }
 }
 

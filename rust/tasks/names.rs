@@ -25,7 +25,10 @@ use crate::{
         percpu::CpuPin,
         port::Kernel,
         task,
-        words::SharedU64, //
+        words::{
+            SharedPtr,
+            SharedU64, //
+        }, //
     },
     ring::port::{
         Port,
@@ -40,9 +43,7 @@ use core::ptr::null_mut;
 use kernel::{
     prelude::*,
     sync::atomic::{
-        Acquire,
         Atomic,
-        Full,
         Relaxed, //
     },
 };
@@ -170,7 +171,7 @@ impl NameTable {
 }
 
 /// The table in use; null before [`init`] and after [`exit`].
-static TABLE: Atomic<*mut NameTable> = Atomic::new(null_mut());
+static TABLE: SharedPtr<NameTable> = SharedPtr::null();
 
 crate::kapi::global::global_mutex! {
     static RESIZE: Mutex<()> = ();
@@ -179,7 +180,7 @@ crate::kapi::global::global_mutex! {
 /// Returns the table in use.
 fn table(_pin: &CpuPin) -> Option<&NameTable> {
     // Acquire: pairs with the exchange, so that the places are seen initialised.
-    let table = TABLE.load(Acquire);
+    let table = TABLE.load_acquire();
     // SAFETY: Null, or a table that `replace` frees only after a grace period, which waits for the end of
     // the pin.
     unsafe { table.as_ref() }
@@ -192,7 +193,7 @@ fn with_table<R>(f: impl FnOnce(&NameTable) -> R) -> Option<R> {
 
 /// Exchanges the table, and returns the old one when no user of it is left.
 fn replace(table: *mut NameTable) -> Option<KBox<NameTable>> {
-    let old = TABLE.xchg(table, Full);
+    let old = TABLE.exchange(table);
     if old.is_null() {
         return None;
     }
