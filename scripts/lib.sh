@@ -111,14 +111,19 @@ key_of_build() {
 	} | sha256sum | cut -c1-64
 }
 
-# strangers PROGRAM PATTERN: the files that went into a program of cargo's and do not match,
-# which is what its key has.
-strangers() {
+# own_files PROGRAM: the files that went into a program of cargo's, relative to the top, from
+# the package's folder.
+own_files() {
 	local file
 	for file in $(sed -n 's/^[^#:]*: //p' "$1.d"); do
 		[[ $file == /* || -e $file ]] || continue
 		realpath --relative-to="$top" "$file"
-	done | sort -u | grep -vE "$2" || true
+	done | sort -u
+}
+
+# strangers PROGRAM PATTERN: those that do not match, which is what its key has.
+strangers() {
+	own_files "$1" | grep -vE "$2" || true
 }
 
 # keep_build MADE KEPT: a file or folder in the cache, whole or not at all. Those of the last
