@@ -23,7 +23,7 @@ use crate::{
         },
         plan::Plan,
         tracked::{
-            Tracked,
+            TrackedFields,
             TrackedPart,
             TrackedShape, //
         }, //
@@ -59,9 +59,9 @@ use kernel::{
 pub(crate) struct Counts {
     pub(super) map: Map<Kernel>,
     /// What its entries keep, for each track of the plan.
-    pub(super) tracked: KVec<Tracked<Kernel>>,
+    pub(super) tracked: KVec<TrackedFields<Kernel>>,
     /// Those variables that are strings and stacks.
-    pub(super) texts: KVec<Tracked<Kernel>>,
+    pub(super) texts: KVec<TrackedFields<Kernel>>,
 }
 
 /// Returns a table of `len` zeroes.
@@ -78,18 +78,18 @@ fn zeroes<W>(len: usize, zero: impl Fn() -> W) -> Result<KVVec<W>> {
 /// # Errors
 ///
 /// `ENOMEM`.
-fn new_tracked(shape: TrackedShape) -> Result<Tracked<Kernel>> {
+fn new_tracked(shape: TrackedShape) -> Result<TrackedFields<Kernel>> {
     let shared = |len| zeroes(len, || SharedWord::new(0));
     let mut parts = KVVec::with_capacity(shape.cpus, GFP_KERNEL)?;
     for _ in 0..shape.cpus {
         parts.push(TrackedPart::new(), GFP_KERNEL)?;
     }
     let (places, records) = (shared(shape.entries)?, shared(shape.record_words())?);
-    Ok(Tracked::new(shape, places, records, parts))
+    Ok(TrackedFields::new(shape, places, records, parts))
 }
 
 /// Returns one for each of `shapes`.
-fn all_tracked(shapes: impl Iterator<Item = TrackedShape>) -> Result<KVec<Tracked<Kernel>>> {
+fn all_tracked(shapes: impl Iterator<Item = TrackedShape>) -> Result<KVec<TrackedFields<Kernel>>> {
     let mut all = KVec::new();
     for shape in shapes {
         all.push(new_tracked(shape)?, GFP_KERNEL)?;
@@ -150,7 +150,7 @@ fn new_counts(plan: &Plan, size_bits: u32) -> Result<KBox<Counts>> {
 }
 
 /// Returns what tells by which event a plan took a snapshot, if it does that.
-fn new_taken(plan: &Plan) -> Result<Option<Tracked<Kernel>>> {
+fn new_taken(plan: &Plan) -> Result<Option<TrackedFields<Kernel>>> {
     let mut tracks = plan.kept.tracks().iter();
     if !tracks.any(|track| track.deed == Deed::Snapshot) {
         return Ok(None);
@@ -219,7 +219,7 @@ pub(crate) struct SharedCounts {
     counts: Mutex<KBox<Counts>>,
     /// By which event of all entries a snapshot was taken, for a plan that does that: one entry, whose words are
     /// those of a key and its note.
-    taken: Option<Tracked<Kernel>>,
+    taken: Option<TrackedFields<Kernel>>,
     growth: Growth,
     #[pin]
     waker: Waker,
@@ -305,7 +305,7 @@ impl SharedCounts {
     }
 
     /// Returns what tells by which event a snapshot was taken, if any is.
-    pub(crate) fn taken(&self) -> Option<&Tracked<Kernel>> {
+    pub(crate) fn taken(&self) -> Option<&TrackedFields<Kernel>> {
         self.taken.as_ref()
     }
 

@@ -234,7 +234,7 @@ pub(super) fn time_by(file: &EventFile, usecs: bool) -> u64 {
 #[inline(always)]
 pub(super) fn time_here(file: &EventFile, usecs: bool) -> Option<u64> {
     let id = file.sink().clock();
-    let time = clock::Here::of(id)?.now()?;
+    let time = clock::InlineClock::of(id)?.now()?;
     Some(in_units(time, id, usecs))
 }
 

@@ -238,7 +238,7 @@ pub(crate) enum HistDeed {
 
 /// What entries keep besides sums, and variables that are numbers.
 #[derive(Clone, Copy)]
-pub(super) enum KeptMore {
+pub(super) enum KeptExtras {
     Nothing,
     /// Variables that are strings or stacks.
     Texts,
@@ -265,7 +265,7 @@ pub(super) struct LinkedCounter {
     pub(super) counts: Arc<SharedCounts>,
     room: LinkedRoom,
     /// What its entries keep besides sums and numbers.
-    pub(super) more: KeptMore,
+    pub(super) more: KeptExtras,
     pub(super) deeds: KVec<HistDeed>,
 }
 
@@ -368,9 +368,9 @@ impl LinkedCounter {
             at = at.wrapping_add(1);
         }
         match self.more {
-            KeptMore::Nothing => {}
-            KeptMore::Texts => keep_texts(&env, counts, (cpu, entry), record),
-            KeptMore::Tallies => keep_tallies(&env, counts, (cpu, entry), record),
+            KeptExtras::Nothing => {}
+            KeptExtras::Texts => keep_texts(&env, counts, (cpu, entry), record),
+            KeptExtras::Tallies => keep_tallies(&env, counts, (cpu, entry), record),
         }
         if self.deeds.is_empty() {
             return;
@@ -499,9 +499,9 @@ pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<
             _ => LinkedRoom::Large,
         },
         more: match plan.texts().next() {
-            _ if plan.has_tallies() => KeptMore::Tallies,
-            Some(_) => KeptMore::Texts,
-            None => KeptMore::Nothing,
+            _ if plan.has_tallies() => KeptExtras::Tallies,
+            Some(_) => KeptExtras::Texts,
+            None => KeptExtras::Nothing,
         },
         deeds,
     };

@@ -37,8 +37,8 @@ use crate::{
         percpu::PinRef,
         port::Kernel,
         scratch::{
+            PlacedWord, //
             RecordToRead,
-            WordAt, //
         }, //
     },
     probes::{
@@ -54,20 +54,20 @@ use kernel::{
 /// A number of a record.
 #[derive(Clone, Copy)]
 pub(super) struct QuickLoad {
-    at: WordAt,
+    at: PlacedWord,
     word: LoadedWord,
 }
 
 impl QuickLoad {
     /// Stands for no number.
     const NONE: Self = Self {
-        at: WordAt::FIRST,
+        at: PlacedWord::FIRST,
         word: LoadedWord::NONE,
     };
 
     /// The number of the task.
     const TASK: Self = Self {
-        at: WordAt::FIRST,
+        at: PlacedWord::FIRST,
         word: LoadedWord::TASK,
     };
 
@@ -85,7 +85,7 @@ impl QuickLoad {
     pub(super) fn of(load: &NumberLoad) -> Option<Self> {
         let word = load.word()?;
         Some(Self {
-            at: WordAt::new(word.start as usize)?,
+            at: PlacedWord::new(word.start as usize)?,
             word,
         })
     }

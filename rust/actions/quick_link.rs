@@ -18,7 +18,7 @@ use super::{
     },
     linked::{
         HistDeed,
-        KeptMore,
+        KeptExtras,
         LinkedCounter,
         FEW, //
     },
@@ -360,7 +360,7 @@ impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
 pub(super) fn quick_linked_counter(mut counter: LinkedCounter) -> Result<KBox<dyn Effect>> {
     let plan = counter.hist.plan();
     let is_small = plan.variables().len().max(plan.references().len()) <= FEW;
-    let counts_alone = plan.values().is_empty() && matches!(counter.more, KeptMore::Nothing);
+    let counts_alone = plan.values().is_empty() && matches!(counter.more, KeptExtras::Nothing);
     if is_small && counts_alone && !plan.is_variable() {
         let all = [
             QuickLinkedCounter::<1>::boxed,

@@ -123,12 +123,12 @@ impl RingPlace {
 }
 
 /// The word that says which bank is live: it holds the place of that bank.
-pub(crate) struct Live<W> {
+pub(crate) struct LiveBank<W> {
     word: W,
     places: Pair<RingPlace>,
 }
 
-impl<W: SharedWord> Live<W> {
+impl<W: SharedWord> LiveBank<W> {
     /// Makes bank A live. The two places must differ.
     pub(crate) fn new(places: Pair<RingPlace>) -> Self {
         Self {

@@ -8,7 +8,7 @@
 
 use super::{
     banks::Bank,
-    gate::Closing,
+    gate::GateClosure,
     selftest,
     size::BufferShape,
     Buffers,
@@ -65,10 +65,10 @@ impl Buffers {
         let shape = self.shape.lock();
         loop {
             match self.gate.close() {
-                Closing::Closed => break,
+                GateClosure::Closed => break,
                 // Ends: a writer passes in a few instructions, with interrupts disabled.
-                Closing::Again => hint::spin_loop(),
-                Closing::Passed => {
+                GateClosure::Again => hint::spin_loop(),
+                GateClosure::Passed => {
                     grace::writers_left();
                     self.gate.settled();
                     if selftest::ALWAYS {

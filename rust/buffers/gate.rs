@@ -29,7 +29,7 @@ const PASSED: u64 = 3;
 
 /// What a task finds that closes the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Closing {
+pub(crate) enum GateClosure {
     /// It is closed, and the bank that is not live has no writer.
     Closed,
     /// A writer is exchanging the banks on another CPU: the task tries again at once.
@@ -61,17 +61,17 @@ impl<W: SharedWord> ExchangeGate<W> {
     }
 
     /// Closes the gate. The caller has the lock of the shape.
-    pub(crate) fn close(&self) -> Closing {
+    pub(crate) fn close(&self) -> GateClosure {
         match self.0.load_acquire() {
-            CLOSED => Closing::Closed,
-            PASSED => Closing::Passed,
-            OPEN if self.0.cas(OPEN, CLOSED) => Closing::Closed,
-            _ => Closing::Again,
+            CLOSED => GateClosure::Closed,
+            PASSED => GateClosure::Passed,
+            OPEN if self.0.cas(OPEN, CLOSED) => GateClosure::Closed,
+            _ => GateClosure::Again,
         }
     }
 
     /// Learns that the writers have left that were in the bank which was live before the gate was passed. The caller
-    /// has the lock of the shape, and found [`Closing::Passed`].
+    /// has the lock of the shape, and found [`GateClosure::Passed`].
     pub(crate) fn settled(&self) {
         self.0.store_release(CLOSED);
     }

@@ -20,14 +20,14 @@ use crate::{
         mapping::{
             Area,
             MetaPage,
-            Told, //
+            MetaSnapshot, //
         },
         port::Kernel, //
     },
     ring::{
         lend::Ids,
         reader::{
-            Busy,
+            BusyWriters,
             Reader, //
         }, //
     }, //
@@ -35,14 +35,14 @@ use crate::{
 use kernel::prelude::*;
 
 /// State that the mappings of one ring share.
-pub(super) struct Mapped {
+pub(super) struct MappingState {
     meta: MetaPage,
     ids: Ids,
     /// Number of areas in which programs have mapped the ring or parts of it.
     areas: u64,
 }
 
-impl Mapped {
+impl MappingState {
     fn new(cpu: u32, order: u32, ids: Ids) -> Result<Self> {
         Ok(Self {
             meta: MetaPage::new(cpu, order)?,
@@ -55,7 +55,7 @@ impl Mapped {
     pub(super) fn tell(&mut self, reader: &Reader<'_, Kernel>) {
         let (lent, turnover) = (reader.lent(), reader.turnover());
         let (entries, overrun, read) = reader.counted();
-        self.meta.tell(&Told {
+        self.meta.tell(&MetaSnapshot {
             size: reader.subbuf_size(),
             count: self.ids.count(),
             reader: self.ids.of(lent.index),
@@ -143,7 +143,7 @@ impl Buffers {
                 mapped.areas = mapped.areas.saturating_add(1);
                 return Ok(());
             }
-            let mut mapped = Mapped::new(cpu, order, reader.ids())?;
+            let mut mapped = MappingState::new(cpu, order, reader.ids())?;
             mapped.tell(&reader);
             mapped.show(area, &reader, order)?;
             mapped.areas = 1;
@@ -202,7 +202,7 @@ impl Buffers {
                 return Err(ENODEV);
             };
             // Busy: what is there now is left to the next call.
-            let (Ok(_) | Err(Busy)) = reader.lend();
+            let (Ok(_) | Err(BusyWriters)) = reader.lend();
             mapped.tell(&reader);
             Ok(())
         })

@@ -35,7 +35,7 @@ pub(crate) trait Heads {
 /// Those of [`Heads::look`].
 pub(crate) fn next<H: Heads>(
     heads: &mut H,
-    settled: &mut Settled,
+    settled: &mut SettledState,
 ) -> Result<Option<usize>, H::Error> {
     while !settled.0 {
         settled.0 = true;
@@ -55,9 +55,9 @@ pub(crate) fn next<H: Heads>(
 
 /// Whether all empty places have been looked at since events were last found.
 #[derive(Debug, Default)]
-pub(crate) struct Settled(bool);
+pub(crate) struct SettledState(bool);
 
-impl Settled {
+impl SettledState {
     /// Makes the next choice look again: a place has used up its known events, or time has passed.
     pub(crate) fn unsettle(&mut self) {
         self.0 = false;
@@ -99,7 +99,7 @@ mod tests {
         /// Reads until nothing is left, and looks again whenever there may be something new.
         fn merged(mut self) -> (Vec<(u64, usize)>, usize) {
             let mut merged = vec![];
-            let mut settled = Settled::default();
+            let mut settled = SettledState::default();
             let total: usize = self.events.iter().map(Vec::len).sum();
 
             while merged.len() < total {
@@ -229,6 +229,6 @@ mod tests {
                 Err(7)
             }
         }
-        assert_eq!(next(&mut Broken, &mut Settled::default()), Err(7));
+        assert_eq!(next(&mut Broken, &mut SettledState::default()), Err(7));
     }
 }

@@ -63,7 +63,7 @@ use self::{
 };
 use crate::{
     kapi::{
-        alarm::Alarm,
+        alarm::DeferredWarning,
         cpus,
         pages::Budget,
         percpu::PerCpu,
@@ -115,7 +115,7 @@ pub(crate) struct Buffers {
     gate: ExchangeGate<SharedU64>,
     /// Reports that a ring is broken.
     #[pin]
-    alarm: Alarm,
+    alarm: DeferredWarning,
     /// Wakes readers that wait for events.
     #[pin]
     waker: Waker,
@@ -154,7 +154,7 @@ impl Buffers {
             readers,
             shape <- new_mutex!(shape),
             gate: ExchangeGate::new(),
-            alarm <- Alarm::new(name, selftest::tell),
+            alarm <- DeferredWarning::new(name, selftest::tell),
             waker <- Waker::new(),
             percent: Atomic::new(watermark::DEFAULT),
         }))
@@ -166,7 +166,7 @@ impl Buffers {
     }
 
     /// Returns the alarm that reports that a ring is broken.
-    pub(crate) fn alarm(&self) -> &Alarm {
+    pub(crate) fn alarm(&self) -> &DeferredWarning {
         &self.alarm
     }
 

@@ -3,7 +3,7 @@
 //! A copy of a sub-buffer, for callers that print its events without a lock.
 
 use super::{
-    progress::Past,
+    progress::RingHistory,
     Bank, //
 };
 use crate::{
@@ -94,7 +94,7 @@ impl PageCopy {
     }
 
     /// Records that the bytes are a copy of `v`, in `bank`, whose earlier events are `past`.
-    pub(super) fn viewed(&mut self, bank: Bank, past: Past, v: SubBufView) {
+    pub(super) fn viewed(&mut self, bank: Bank, past: RingHistory, v: SubBufView) {
         self.bank = bank;
         self.seq = v.seq;
         self.len = v.end as usize;

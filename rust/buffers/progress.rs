@@ -2,7 +2,7 @@
 //! Which events of a CPU were recorded, and which of them a reader that consumes nothing has seen.
 //!
 //! Each of the two rings of a CPU numbers its events as they are recorded, and goes on counting
-//! when it is emptied or resized ([`Past`]). A reader that remembers for each ring the number of
+//! when it is emptied or resized ([`RingHistory`]). A reader that remembers for each ring the number of
 //! the event that it expects next knows what it missed, whatever happened meanwhile ([`Progress`]).
 //! Pure.
 
@@ -10,7 +10,7 @@ use super::banks::{Bank, Pair};
 
 /// The history of a ring. Changes under the reader's lock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Past {
+pub(crate) struct RingHistory {
     /// Number of events recorded before the ring was last emptied; the ring counts those after it.
     before: u64,
     /// Number of the first event recorded after the ring last became live.
@@ -20,7 +20,7 @@ pub(crate) struct Past {
     forgotten: u64,
 }
 
-impl Past {
+impl RingHistory {
     /// Returns the number of the event that was recorded as number `serial` since the ring was
     /// emptied.
     pub(crate) fn number(self, serial: u64) -> u64 {
@@ -51,7 +51,7 @@ impl Past {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RingCount {
     /// Its history.
-    pub(crate) past: Past,
+    pub(crate) past: RingHistory,
     /// Number of the event that is recorded next.
     pub(crate) next: u64,
 }
@@ -130,7 +130,7 @@ mod tests {
     /// Both rings of a CPU, one reader, and what it was told.
     struct Cpu {
         live: Bank,
-        past: Pair<Past>,
+        past: Pair<RingHistory>,
         /// Events recorded in each ring since it was emptied.
         written: Pair<u64>,
         progress: Progress,
@@ -142,7 +142,7 @@ mod tests {
         fn new(recorded: u64, consumed: u64) -> Self {
             let mut cpu = Cpu {
                 live: Bank::A,
-                past: Pair::new(Past::default(), Past::default()),
+                past: Pair::new(RingHistory::default(), RingHistory::default()),
                 written: Pair::new(recorded, 0),
                 progress: Progress {
                     next: Pair::new(0, 0),

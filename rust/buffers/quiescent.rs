@@ -3,7 +3,7 @@
 //! When a ring has no writer, and what may be done to it then: to empty it, to change its size, to
 //! look at all its words.
 //!
-//! A [`Quiescent`] is such a ring. There are two ways to one: `quiesced` keeps writers out of the
+//! A [`QuiescentRing`] is such a ring. There are two ways to one: `quiesced` keeps writers out of the
 //! live bank for a while, and `each_of_snapshot` takes the other bank, which has none. Called by
 //! the rest of this folder. Contexts: process context, with the lock of the shape held, so that the
 //! banks stay what they are; readers' locks are taken one after the other inside.
@@ -11,7 +11,7 @@
 use super::{
     banks::Bank,
     selftest,
-    side::Own,
+    side::OwnSide,
     size::BufferShape,
     Buffers,
     CpuSel, //
@@ -37,15 +37,15 @@ use crate::{
 /// # Invariants
 ///
 /// No writer is in the ring, and none gets into it, for `'a`.
-pub(super) struct Quiescent<'a>(Own<'a>);
+pub(super) struct QuiescentRing<'a>(OwnSide<'a>);
 
-impl<'a> Quiescent<'a> {
+impl<'a> QuiescentRing<'a> {
     /// Wraps `own`.
     ///
     /// # Safety
     ///
     /// No writer is in the ring, and none gets into it, for `'a`.
-    unsafe fn new(own: Own<'a>) -> Self {
+    unsafe fn new(own: OwnSide<'a>) -> Self {
         // INVARIANT: The caller promises that no writer is in the ring and that none gets into it.
         Self(own)
     }
@@ -54,7 +54,7 @@ impl<'a> Quiescent<'a> {
     fn idle(&mut self) -> IdleRing<'_, Kernel> {
         let Self(own) = self;
         // SAFETY: No writer is in the ring (invariant), and the state is the ring's and locked
-        // (invariant of `Own`).
+        // (invariant of `OwnSide`).
         unsafe { own.ring.idle(own.state) }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Quiescent<'a> {
     fn check(&self) -> Result<(), Violation> {
         let Self(own) = self;
         // SAFETY: No writer is in the ring (invariant), and the state is the ring's and locked
-        // (invariant of `Own`).
+        // (invariant of `OwnSide`).
         unsafe { own.ring.check(own.state, Clock::Any) }
     }
 }
@@ -102,7 +102,7 @@ impl Buffers {
         &self,
         _shape: &BufferShape,
         cpus: CpuSel,
-        mut change: impl FnMut(u32, Bank, &mut Quiescent<'_>),
+        mut change: impl FnMut(u32, Bank, &mut QuiescentRing<'_>),
     ) {
         let live = self.rings.live();
         for rings in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
@@ -117,7 +117,7 @@ impl Buffers {
             for bank in [live, live.other()] {
                 // SAFETY: The live ring is disabled until both were changed, and the writers that
                 // were in it before have left; the other one has no writer (`exchange_banks`).
-                let mut ring = unsafe { Quiescent::new(locked.own(bank, bank == live)) };
+                let mut ring = unsafe { QuiescentRing::new(locked.own(bank, bank == live)) };
                 change(cpu, bank, &mut ring);
                 if selftest::ALWAYS {
                     self.examine(cpu, &ring);
@@ -137,14 +137,14 @@ impl Buffers {
         &self,
         _shape: &BufferShape,
         cpus: CpuSel,
-        mut change: impl FnMut(u32, &mut Quiescent<'_>),
+        mut change: impl FnMut(u32, &mut QuiescentRing<'_>),
     ) {
         let bank = self.rings.live().other();
         for cpu in cpus.iter() {
             if let Ok(mut locked) = self.locked(cpu) {
                 // SAFETY: The bank is not live while the shape is locked, and the writers that were
                 // in it when it was live, if ever, have left it (`exchange_banks`, `lock_shape`).
-                let mut ring = unsafe { Quiescent::new(locked.own(bank, false)) };
+                let mut ring = unsafe { QuiescentRing::new(locked.own(bank, false)) };
                 change(cpu, &mut ring);
             }
         }
@@ -161,7 +161,7 @@ impl Buffers {
     }
 
     /// Looks at `ring`, one of `cpu`, and tells of what is wrong. Returns whether it is whole.
-    pub(super) fn examine(&self, cpu: u32, ring: &Quiescent<'_>) -> bool {
+    pub(super) fn examine(&self, cpu: u32, ring: &QuiescentRing<'_>) -> bool {
         if ring.0.ring.is_broken() {
             return false;
         }

@@ -5,7 +5,7 @@
 use super::banks::{
     Bank,
     Buf,
-    Live,
+    LiveBank,
     Pair,
     RingPlace,
     TOKEN_BITS, //
@@ -43,7 +43,7 @@ const _: () = assert!(align_of::<Ring>() as u64 > TOKEN_BITS);
 pub(crate) struct Rings {
     pairs: PerCpu<Pair<Ring>>,
     /// Changes under the lock of the shape, or by the writer that passes the gate.
-    live: Live<SharedU64>,
+    live: LiveBank<SharedU64>,
 }
 
 impl Rings {
@@ -52,7 +52,7 @@ impl Rings {
         let place =
             |bank| RingPlace::new(Pair::place(pairs.base(), bank).expose_provenance() as u64);
         Self {
-            live: Live::new(Pair::new(place(Bank::A), place(Bank::B))),
+            live: LiveBank::new(Pair::new(place(Bank::A), place(Bank::B))),
             pairs,
         }
     }

@@ -40,7 +40,7 @@ pub(crate) const ALWAYS: bool = cfg!(debug_assertions);
 /// Whether the kernel log has a finding. One is enough: further ones usually follow from the first.
 static TOLD: Atomic<i32> = Atomic::new(0);
 
-/// Returns a finding in the form in which an [`Alarm`](crate::kapi::alarm::Alarm) carries it: the
+/// Returns a finding in the form in which an [`DeferredWarning`](crate::kapi::alarm::Alarm) carries it: the
 /// numbers of the CPU and of the violation.
 fn pack(cpu: u32, violation: Violation) -> u64 {
     (u64::from(cpu) << 32) | violation.code()
@@ -105,7 +105,7 @@ impl Buffers {
         ring.set_disabled(DISABLE_QUIESCE, true);
         grace::writers_left();
         // SAFETY: Recording is disabled and a grace period has passed, so that no writer is in the
-        // ring; the state is the ring's and locked (invariant of `Own`). The ring is only tested and
+        // ring; the state is the ring's and locked (invariant of `OwnSide`). The ring is only tested and
         // emptied afterwards.
         let done = unsafe { ring.spoil(state, word, bits) };
         ring.set_disabled(DISABLE_QUIESCE, false);

@@ -11,8 +11,8 @@ use super::{
         Buf,
         Pair, //
     },
-    mapping::Mapped,
-    progress::Past,
+    mapping::MappingState,
+    progress::RingHistory,
     rings::States,
     Buffers,
     CpuSel,
@@ -45,11 +45,11 @@ use kernel::{
 /// State under the reader's lock.
 struct ReaderStates {
     states: States,
-    pasts: Pair<Past>,
+    pasts: Pair<RingHistory>,
     /// What both rings had counted when they were emptied.
     totals: CpuTotals,
     /// Set while the live ring is mapped. Changes only with the shape locked.
-    mapped: Option<Mapped>,
+    mapped: Option<MappingState>,
 }
 
 /// A ring, and what is remembered of it, with the reader's lock held.
@@ -57,20 +57,20 @@ struct ReaderStates {
 /// # Invariants
 ///
 /// `state` was made with `ring`.
-pub(super) struct Own<'a> {
+pub(super) struct OwnSide<'a> {
     /// The ring.
     pub(super) ring: &'a Ring,
     /// What its reader remembers.
     pub(super) state: &'a mut ReaderState,
     /// What the ring was before.
-    pub(super) past: &'a mut Past,
+    pub(super) past: &'a mut RingHistory,
     /// What the rings of the CPU had counted when they were emptied.
     pub(super) totals: &'a mut CpuTotals,
     /// It is in the live bank.
     pub(super) live: bool,
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnSide<'a> {
     /// Returns the number of events that were recorded since the ring was emptied.
     pub(super) fn written(&mut self) -> u64 {
         self.reader().counted().0
@@ -82,7 +82,7 @@ impl<'a> Own<'a> {
     }
 
     fn reader(&mut self) -> Reader<'_, Kernel> {
-        let own = Own {
+        let own = OwnSide {
             ring: self.ring,
             state: self.state,
             past: self.past,
@@ -104,22 +104,26 @@ impl<'a> Own<'a> {
 /// # Invariants
 ///
 /// `Buffers::new` made the rings and the states together.
-pub(super) struct Locked<'a> {
+pub(super) struct LockedRings<'a> {
     rings: &'a Pair<Ring>,
     held: MutexGuard<'a, ReaderStates>,
 }
 
-impl Locked<'_> {
+impl LockedRings<'_> {
     /// Returns the ring in `bank`; `live` says whether that is the live bank.
-    pub(super) fn own(&mut self, bank: Bank, live: bool) -> Own<'_> {
+    pub(super) fn own(&mut self, bank: Bank, live: bool) -> OwnSide<'_> {
         self.own_and_mapped(bank, live).0
     }
 
     /// Returns the same, and the programs that have the live ring mapped.
-    fn own_and_mapped(&mut self, bank: Bank, live: bool) -> (Own<'_>, &mut Option<Mapped>) {
+    fn own_and_mapped(
+        &mut self,
+        bank: Bank,
+        live: bool,
+    ) -> (OwnSide<'_>, &mut Option<MappingState>) {
         let held = &mut *self.held;
-        // INVARIANT: The rings and the states were made together (invariant of `Locked`).
-        let own = Own {
+        // INVARIANT: The rings and the states were made together (invariant of `LockedRings`).
+        let own = OwnSide {
             ring: self.rings.of(bank),
             state: held.states.of_mut(bank),
             past: held.pasts.of_mut(bank),
@@ -135,7 +139,7 @@ impl Locked<'_> {
     }
 
     /// Returns the history of the ring in `bank`.
-    pub(super) fn past(&self, bank: Bank) -> Past {
+    pub(super) fn past(&self, bank: Bank) -> RingHistory {
         *self.held.pasts.of(bank)
     }
 
@@ -149,14 +153,14 @@ impl Locked<'_> {
     }
 
     /// Returns the reader of the ring in `bank`, and the mapping of the live ring.
-    pub(super) fn reader(&mut self, bank: Bank) -> (Reader<'_, Kernel>, &mut Option<Mapped>) {
+    pub(super) fn reader(&mut self, bank: Bank) -> (Reader<'_, Kernel>, &mut Option<MappingState>) {
         // A reader does not ask whether its bank is the live one.
         let (own, mapped) = self.own_and_mapped(bank, false);
         (own.into_reader(), mapped)
     }
 
     /// Returns the mapping of the live ring.
-    pub(super) fn mapped(&mut self) -> &mut Option<Mapped> {
+    pub(super) fn mapped(&mut self) -> &mut Option<MappingState> {
         &mut self.held.mapped
     }
 }
@@ -179,7 +183,7 @@ impl ReaderSide {
             cpu,
             held <- new_mutex!(ReaderStates {
                 states,
-                pasts: Pair::new(Past::default(), Past::default()),
+                pasts: Pair::new(RingHistory::default(), RingHistory::default()),
                 totals: CpuTotals::default(),
                 mapped: None,
             }),
@@ -209,11 +213,11 @@ impl Buffers {
     /// # Errors
     ///
     /// `ENODEV` without such a CPU.
-    pub(super) fn locked(&self, cpu: u32) -> Result<Locked<'_>> {
+    pub(super) fn locked(&self, cpu: u32) -> Result<LockedRings<'_>> {
         let side = self.side(cpu)?;
         let rings = self.rings.of(cpu).ok_or(ENODEV)?;
         // INVARIANT: Both are of that CPU.
-        Ok(Locked {
+        Ok(LockedRings {
             rings,
             held: side.held.lock(),
         })
@@ -259,7 +263,7 @@ impl Buffers {
     pub(super) fn read_live<R>(
         &self,
         cpu: u32,
-        f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
+        f: impl FnOnce(&mut Option<MappingState>, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
         self.read_mapped(Buf::Live, cpu, f)
     }
@@ -268,7 +272,7 @@ impl Buffers {
         &self,
         buf: Buf,
         cpu: u32,
-        f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
+        f: impl FnOnce(&mut Option<MappingState>, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
         let mut locked = self.locked(cpu)?;
         let (reader, mapped) = locked.reader(self.rings.bank(buf));

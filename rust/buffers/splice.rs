@@ -15,7 +15,7 @@ use crate::{
         pages::Pages,
         pipe::PipeEnd, //
     },
-    ring::reader::Busy, //
+    ring::reader::BusyWriters, //
 };
 use kernel::prelude::*;
 
@@ -65,7 +65,7 @@ impl Buffers {
             let mut pages = Pages::new(cpu, Pages::order_of(size))?;
             match reader.take_whole(&mut pages, stays) {
                 Ok(true) => Ok(Some((pages, size))),
-                Ok(false) | Err(Busy) => Ok(None),
+                Ok(false) | Err(BusyWriters) => Ok(None),
             }
         })?;
         match taken {

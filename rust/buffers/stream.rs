@@ -205,12 +205,12 @@ impl Tour {
     /// Enters a copy of sub-buffer `seq` that begins with event number `event`; events with numbers
     /// below `forgotten` were removed by emptying. Returns how many of its events the tour has seen
     /// already, and how many events it missed before them.
-    pub(crate) fn enter(&mut self, seq: u64, event: u64, forgotten: u64) -> Entered {
+    pub(crate) fn enter(&mut self, seq: u64, event: u64, forgotten: u64) -> EnteredCopy {
         let next = self.next.unwrap_or(event).max(forgotten);
 
         self.seq = Some(seq);
         self.next = Some(next.max(event));
-        Entered {
+        EnteredCopy {
             seen: next.saturating_sub(event),
             missed: event.saturating_sub(next),
         }
@@ -239,7 +239,7 @@ pub(crate) trait View {
 
     /// Notes that the tour is in the sub-buffer that was copied last. Returns whether that has
     /// events after those that were seen.
-    fn enter(&mut self, entered: Entered) -> bool;
+    fn enter(&mut self, entered: EnteredCopy) -> bool;
 }
 
 /// A copied sub-buffer.
@@ -255,7 +255,7 @@ pub(crate) struct Page {
 
 /// What a [`Tour`] finds when it enters a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entered {
+pub(crate) struct EnteredCopy {
     pub(crate) seen: u64,
     pub(crate) missed: u64,
 }
@@ -342,8 +342,8 @@ mod tests {
         }
     }
 
-    fn entered(seen: u64, missed: u64) -> Entered {
-        Entered { seen, missed }
+    fn entered(seen: u64, missed: u64) -> EnteredCopy {
+        EnteredCopy { seen, missed }
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
         steps: Vec<Vec<(u64, core::ops::Range<u64>)>>,
         looks: usize,
         copied: core::ops::Range<u64>,
-        got: Vec<Entered>,
+        got: Vec<EnteredCopy>,
     }
 
     impl View for Steps {
@@ -394,7 +394,7 @@ mod tests {
             }))
         }
 
-        fn enter(&mut self, entered: Entered) -> bool {
+        fn enter(&mut self, entered: EnteredCopy) -> bool {
             self.got.push(entered);
             entered.seen < self.copied.end - self.copied.start
         }

@@ -17,7 +17,7 @@ pub(crate) const PID_AT: u32 = 4;
 
 /// A field as an event declares it, without an offset. Without a name it is room that no field has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Declared<'a> {
+pub(crate) struct DeclaredField<'a> {
     /// The C type; an array has `[LEN]` at its end.
     pub(crate) ty: &'a str,
     pub(crate) name: &'a str,
@@ -32,13 +32,13 @@ pub(crate) struct Declared<'a> {
 /// A field with its place in the record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<'a> {
-    pub(crate) declared: Declared<'a>,
+    pub(crate) declared: DeclaredField<'a>,
     pub(crate) offset: u32,
 }
 
 /// The fields that begin every record, in `struct trace_entry`.
-pub(crate) const COMMON: [Declared<'static>; 4] = [
-    Declared {
+pub(crate) const COMMON: [DeclaredField<'static>; 4] = [
+    DeclaredField {
         ty: "unsigned short",
         name: "common_type",
         size: 2,
@@ -46,7 +46,7 @@ pub(crate) const COMMON: [Declared<'static>; 4] = [
         len: 0,
         signed: false,
     },
-    Declared {
+    DeclaredField {
         ty: "unsigned char",
         name: "common_flags",
         size: 1,
@@ -54,7 +54,7 @@ pub(crate) const COMMON: [Declared<'static>; 4] = [
         len: 0,
         signed: false,
     },
-    Declared {
+    DeclaredField {
         ty: "unsigned char",
         name: "common_preempt_count",
         size: 1,
@@ -62,7 +62,7 @@ pub(crate) const COMMON: [Declared<'static>; 4] = [
         len: 0,
         signed: false,
     },
-    Declared {
+    DeclaredField {
         ty: "int",
         name: "common_pid",
         size: 4,
@@ -75,7 +75,7 @@ pub(crate) const COMMON: [Declared<'static>; 4] = [
 /// Returns `fields` with their places, as the C compiler lays out a struct whose earlier members
 /// end at `start`.
 pub(crate) fn place<'a>(
-    fields: impl Iterator<Item = Declared<'a>>,
+    fields: impl Iterator<Item = DeclaredField<'a>>,
     start: u32,
 ) -> impl Iterator<Item = Field<'a>> {
     let mut end = start;
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn line(ty: &str, size: u32, align: u32, len: u32, signed: bool) -> String {
-        let declared = Declared {
+        let declared = DeclaredField {
             ty,
             name: "f",
             size,
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn places_follow_the_alignments() {
-        let of = |size, align| Declared {
+        let of = |size, align| DeclaredField {
             ty: "t",
             name: "f",
             size,
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn room_without_a_name_is_no_field() {
-        let of = |name, size| Declared {
+        let of = |name, size| DeclaredField {
             ty: "t",
             name,
             size,

@@ -12,7 +12,7 @@ use super::{
     },
     field::{
         self,
-        Declared,
+        DeclaredField,
         COMMON,
         COMMON_SIZE, //
     },
@@ -57,7 +57,7 @@ pub(crate) fn write<'a, 'b>(
     w: &mut dyn Write,
     name: &str,
     id: u16,
-    fields: impl Iterator<Item = Declared<'a>>,
+    fields: impl Iterator<Item = DeclaredField<'a>>,
     print_fmt: &str,
     evals: impl Iterator<Item = Eval<'b>> + Clone,
 ) -> fmt::Result {
@@ -110,11 +110,11 @@ pub(crate) const INTERNAL_SYSTEM: &str = "ftrace";
 pub(crate) struct Internal {
     pub(crate) name: &'static str,
     pub(crate) id: u16,
-    fields: &'static [Declared<'static>],
+    fields: &'static [DeclaredField<'static>],
     print_fmt: &'static str,
 }
 
-const IP: Declared<'static> = Declared {
+const IP: DeclaredField<'static> = DeclaredField {
     ty: "unsigned long",
     name: "ip",
     size: 8,
@@ -123,7 +123,7 @@ const IP: Declared<'static> = Declared {
     signed: false,
 };
 
-const ARGS: Declared<'static> = Declared {
+const ARGS: DeclaredField<'static> = DeclaredField {
     ty: "unsigned long[]",
     name: "args",
     size: 0,
@@ -132,7 +132,7 @@ const ARGS: Declared<'static> = Declared {
     signed: false,
 };
 
-const PARENT_IP: Declared<'static> = Declared {
+const PARENT_IP: DeclaredField<'static> = DeclaredField {
     ty: "unsigned long",
     name: "parent_ip",
     size: 8,
@@ -151,8 +151,8 @@ pub(crate) const FUNCTION: Internal = Internal {
 };
 
 /// A number of a record of the tracer `function_graph`.
-const fn number(ty: &'static str, name: &'static str, size: u32) -> Declared<'static> {
-    Declared {
+const fn number(ty: &'static str, name: &'static str, size: u32) -> DeclaredField<'static> {
+    DeclaredField {
         ty,
         name,
         size,
@@ -215,7 +215,7 @@ pub(crate) const FUNC_REPEATS: Internal = Internal {
     fields: &[
         IP,
         PARENT_IP,
-        Declared {
+        DeclaredField {
             ty: "u16",
             name: "count",
             size: 2,
@@ -223,7 +223,7 @@ pub(crate) const FUNC_REPEATS: Internal = Internal {
             len: 0,
             signed: false,
         },
-        Declared {
+        DeclaredField {
             ty: "u16",
             name: "top_delta_ts",
             size: 2,
@@ -231,7 +231,7 @@ pub(crate) const FUNC_REPEATS: Internal = Internal {
             len: 0,
             signed: false,
         },
-        Declared {
+        DeclaredField {
             ty: "u32",
             name: "bottom_delta_ts",
             size: 4,
@@ -252,7 +252,7 @@ pub(crate) const PRINT: Internal = Internal {
     id: 5,
     fields: &[
         IP,
-        Declared {
+        DeclaredField {
             ty: "char[]",
             name: "buf",
             size: 0,
@@ -272,7 +272,7 @@ pub(crate) const RAW_DATA: Internal = Internal {
     name: "raw_data",
     id: 19,
     fields: &[
-        Declared {
+        DeclaredField {
             ty: "unsigned int",
             name: "id",
             size: 4,
@@ -280,7 +280,7 @@ pub(crate) const RAW_DATA: Internal = Internal {
             len: 0,
             signed: false,
         },
-        Declared {
+        DeclaredField {
             ty: "char[]",
             name: "buf",
             size: 0,
@@ -300,11 +300,11 @@ pub(crate) const HWLAT: Internal = Internal {
         number("u64", "duration", 8),
         number("u64", "outer_duration", 8),
         number("u64", "nmi_total_ts", 8),
-        Declared {
+        DeclaredField {
             signed: true,
             ..number("s64", "tv_sec", 8)
         },
-        Declared {
+        DeclaredField {
             signed: true,
             ..number("long", "tv_nsec", 8)
         },
@@ -346,7 +346,7 @@ pub(crate) const TIMERLAT: Internal = Internal {
     id: 18,
     fields: &[
         number("unsigned int", "seqnum", 4),
-        Declared {
+        DeclaredField {
             signed: true,
             ..number("int", "context", 4)
         },
@@ -367,7 +367,7 @@ pub(crate) const OFF_SAMPLED: Internal = Internal {
         number("u64", "lower", 8),
         number("u64", "upper", 8),
         number("unsigned int", "looks", 4),
-        Declared {
+        DeclaredField {
             signed: true,
             ..number("int", "pid", 4)
         },
@@ -381,7 +381,7 @@ pub(crate) const OFF_SAMPLED: Internal = Internal {
 };
 
 /// The fields of the records of the tracers `wakeup`.
-const SWITCH: [Declared<'static>; 7] = [
+const SWITCH: [DeclaredField<'static>; 7] = [
     number("unsigned int", "prev_pid", 4),
     number("unsigned int", "next_pid", 4),
     number("unsigned int", "next_cpu", 4),
@@ -419,7 +419,7 @@ pub(crate) const WAKEUP: Internal = Internal {
     print_fmt: switch_fmt!("==+"),
 };
 
-const CALLERS: Declared<'static> = Declared {
+const CALLERS: DeclaredField<'static> = DeclaredField {
     ty: "unsigned long[8]",
     name: "caller",
     size: 64,
@@ -442,7 +442,7 @@ pub(crate) const KERNEL_STACK: Internal = Internal {
     name: "kernel_stack",
     id: 4,
     fields: &[
-        Declared {
+        DeclaredField {
             ty: "int",
             name: "size",
             size: 4,
@@ -461,7 +461,7 @@ pub(crate) const USER_STACK: Internal = Internal {
     name: "user_stack",
     id: 13,
     fields: &[
-        Declared {
+        DeclaredField {
             ty: "unsigned int",
             name: "tgid",
             size: 4,
@@ -495,7 +495,7 @@ pub(crate) const INTERNAL: [&Internal; 15] = [
 
 impl Internal {
     /// Returns the fields in their order in the record.
-    pub(crate) fn declared(&self) -> impl Iterator<Item = Declared<'static>> {
+    pub(crate) fn declared(&self) -> impl Iterator<Item = DeclaredField<'static>> {
         self.fields.iter().copied()
     }
 
@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     fn event_format_equals_that_of_tracefs() {
-        let of = |ty, name, size, align, len, signed| Declared {
+        let of = |ty, name, size, align, len, signed| DeclaredField {
             ty,
             name,
             size,

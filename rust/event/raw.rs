@@ -50,7 +50,7 @@ pub(crate) struct RawArg<'a> {
 
 /// The reason why a tracepoint has no raw event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Unfit {
+pub(crate) enum UnfitReason {
     /// BTF cannot be read.
     Btf(BtfError),
     /// The function is not a tracepoint's.
@@ -60,7 +60,7 @@ pub(crate) enum Unfit {
     Passing,
 }
 
-impl Unfit {
+impl UnfitReason {
     /// Returns the sentence for the kernel log.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Unfit {
     }
 }
 
-impl From<BtfError> for Unfit {
+impl From<BtfError> for UnfitReason {
     fn from(error: BtfError) -> Self {
         Self::Btf(error)
     }
@@ -87,24 +87,24 @@ pub(crate) struct Args<'a> {
 
 impl<'a> Args<'a> {
     /// Returns the arguments of the tracepoint whose probes have this prototype: those after the
-    /// probe's own data pointer. Fails with the [`Unfit`] that applies.
-    pub(crate) fn new(btf: Btf<'a>, prototype: Prototype) -> Result<Self, Unfit> {
+    /// probe's own data pointer. Fails with the [`UnfitReason`] that applies.
+    pub(crate) fn new(btf: Btf<'a>, prototype: Prototype) -> Result<Self, UnfitReason> {
         let mut params = btf.params(prototype)?;
-        let data = params.next().ok_or(Unfit::NoTracepoint)??;
+        let data = params.next().ok_or(UnfitReason::NoTracepoint)??;
         if data.form != ParameterForm::Pointer {
-            return Err(Unfit::NoTracepoint);
+            return Err(UnfitReason::NoTracepoint);
         }
         let mut args = [None; MOST_ARGS];
         let mut end = COMMON_SIZE as u16;
         for (number, param) in params.enumerate() {
             let param = param?;
-            let slot = args.get_mut(number).ok_or(Unfit::TooMany)?;
+            let slot = args.get_mut(number).ok_or(UnfitReason::TooMany)?;
             let (kind, size) = match param.form {
                 ParameterForm::Signed(size) => (ArgKind::Signed, size),
                 ParameterForm::Unsigned(size) => (ArgKind::Unsigned, size),
                 ParameterForm::Pointer => (ArgKind::Pointer, 8),
                 ParameterForm::Value(size) => (ArgKind::Value, size),
-                ParameterForm::Other => return Err(Unfit::Passing),
+                ParameterForm::Other => return Err(UnfitReason::Passing),
             };
             let offset = round_up(end, u16::from(size));
             end = offset.wrapping_add(u16::from(size));
@@ -186,7 +186,7 @@ mod tests {
     /// Passes the arguments of an `f` with these parameters to `check`. The types are 1 `int`, 2
     /// `bool`, 3 `u16`, 4 `unsigned long`, 5 `struct x *`, 6 `struct x` of 4 bytes, 7 `struct y`
     /// of 24.
-    fn of(params: &[(&str, u32)], check: impl FnOnce(Result<Args<'_>, Unfit>)) {
+    fn of(params: &[(&str, u32)], check: impl FnOnce(Result<Args<'_>, UnfitReason>)) {
         let mut b = Builder::new();
         b.ty("int", INT, 0, false, 4);
         b.words(&[1 << 24 | 32]);
@@ -279,19 +279,19 @@ mod tests {
             assert_eq!(args.unwrap().iter().count(), 12)
         });
         of(&many(14), |args| {
-            assert_eq!(args.err(), Some(Unfit::TooMany))
+            assert_eq!(args.err(), Some(UnfitReason::TooMany))
         });
         of(&[], |args| {
-            assert_eq!(args.err(), Some(Unfit::NoTracepoint))
+            assert_eq!(args.err(), Some(UnfitReason::NoTracepoint))
         });
         of(&[("i", 1)], |args| {
-            assert_eq!(args.err(), Some(Unfit::NoTracepoint));
+            assert_eq!(args.err(), Some(UnfitReason::NoTracepoint));
         });
         of(&[("p", 5), ("y", 7)], |args| {
-            assert_eq!(args.err(), Some(Unfit::Passing));
+            assert_eq!(args.err(), Some(UnfitReason::Passing));
         });
         of(&[("p", 5), ("gone", 99)], |args| {
-            assert_eq!(args.err(), Some(Unfit::Btf(BtfError::Malformed)));
+            assert_eq!(args.err(), Some(UnfitReason::Btf(BtfError::Malformed)));
         });
     }
 }

@@ -154,7 +154,7 @@ mod tests {
     use super::{
         super::field::{
             place,
-            Declared,
+            DeclaredField,
             COMMON_SIZE, //
         },
         *, //
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    fn of(ty: &'static str, size: u32) -> Declared<'static> {
-        Declared {
+    fn of(ty: &'static str, size: u32) -> DeclaredField<'static> {
+        DeclaredField {
             ty,
             name: "f",
             size,
@@ -194,7 +194,7 @@ mod tests {
     const HELLO: u64 = 0xffff_ffff_8200_0000;
 
     /// Returns the text as Latin-1, so that each byte is one character.
-    fn text(fields: &[Declared<'static>], bytes: &[u8]) -> String {
+    fn text(fields: &[DeclaredField<'static>], bytes: &[u8]) -> String {
         let mut text = Bytes::default();
         let record = [&[0; 8], bytes].concat();
         let fields = place(fields.iter().copied(), COMMON_SIZE);

@@ -11,7 +11,7 @@ use super::Event;
 use crate::{
     event::{
         evals::Eval,
-        field::Declared,
+        field::DeclaredField,
         format, //
     },
     kapi::c, //
@@ -90,7 +90,7 @@ pub(super) fn write_format_of(
 }
 
 /// Returns the fields of an event after the common ones.
-pub(super) fn fields<'a>(desc: &'a c::rt_event_desc) -> impl Iterator<Item = Declared<'a>> {
+pub(super) fn fields<'a>(desc: &'a c::rt_event_desc) -> impl Iterator<Item = DeclaredField<'a>> {
     let mut index = 0;
     core::iter::from_fn(move || {
         let mut field = c::rt_field {
@@ -112,7 +112,7 @@ pub(super) fn fields<'a>(desc: &'a c::rt_event_desc) -> impl Iterator<Item = Dec
             // the descriptor's, which stays during `'a`.
             unsafe { text(string) }
         };
-        Some(Declared {
+        Some(DeclaredField {
             ty: string(field.type_),
             name: string(field.name),
             size: field.size,

@@ -15,11 +15,11 @@ use super::{
 use crate::kapi::{
     c,
     foreign::{
-        AnyTask,
-        Ending,
+        FinalRef,
         Object,
         Owned,
         Release, //
+        TaskSharedObject,
     }, //
 };
 use core::ptr;
@@ -109,13 +109,13 @@ impl<'a> Module<'a> {
 }
 
 impl Release for bindings::module {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::module_put(ending);
     }
 }
 
 // SAFETY: A reference to a module belongs to no task, and what takes one only reads.
-unsafe impl AnyTask for bindings::module {}
+unsafe impl TaskSharedObject for bindings::module {}
 
 /// A module that stays loaded as long as this is there.
 pub(crate) struct ModuleHold {

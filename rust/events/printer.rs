@@ -12,10 +12,10 @@ use crate::{
     kapi::{
         c,
         foreign::{
-            AnyTask,
-            Ending,
+            FinalRef,
             Owned,
             Release, //
+            TaskSharedObject,
         },
         text_buffer::TextBuffer,
         whole_record::WholeRecord, //
@@ -149,10 +149,10 @@ impl Printer {
 }
 
 impl Release for c::rt_printer {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_printer_free(ending);
     }
 }
 
 // SAFETY: It is plain memory that belongs to no thread or CPU, and nothing takes a reference.
-unsafe impl AnyTask for c::rt_printer {}
+unsafe impl TaskSharedObject for c::rt_printer {}

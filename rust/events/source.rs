@@ -19,7 +19,7 @@ use super::{
     Printer, //
 };
 use crate::{
-    event::field::Declared,
+    event::field::DeclaredField,
     kapi::c, //
 };
 use core::ptr;
@@ -106,7 +106,7 @@ impl Attachment {
 }
 
 /// A list of fields, as it is handed to a visitor.
-pub(crate) type Fields<'a> = dyn Iterator<Item = Declared<'a>> + 'a;
+pub(crate) type Fields<'a> = dyn Iterator<Item = DeclaredField<'a>> + 'a;
 
 /// A source of events: of one, or of many that differ in their descriptors alone.
 ///

@@ -23,7 +23,7 @@ use super::{
     structure::{
         self,
         Bits,
-        Next,
+        NextStep,
         Preds,
         MAX_TEXT, //
     },
@@ -186,9 +186,9 @@ impl PredicateText<'_> {
                 let placed: &[Node] = nodes.get(..count).unwrap_or(&[]);
                 let inverted = placed.get(index).is_some_and(|node| node.inverted);
                 match structure::next(text, &placed, &closed, index, value ^ inverted) {
-                    Next::Pred(next) => next as u16,
-                    Next::Done(true) => ACCEPT,
-                    Next::Done(false) => REJECT,
+                    NextStep::Pred(next) => next as u16,
+                    NextStep::Done(true) => ACCEPT,
+                    NextStep::Done(false) => REJECT,
                 }
             };
             let (yes, no) = (target(true), target(false));

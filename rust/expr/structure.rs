@@ -18,7 +18,7 @@ pub(crate) const MAX_TEXT: usize = 4095;
 
 /// The memory that a program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Needs {
+pub(crate) struct MemoryNeeds {
     /// Number of predicates, or more.
     pub(crate) preds: usize,
     /// Number of sets of CPUs, or more.
@@ -32,8 +32,8 @@ pub(crate) struct Needs {
 ///
 /// Fails for unbalanced ones, and for a text without a predicate, with ftrace's error, place and
 /// error number.
-pub(crate) fn measure(text: &[u8]) -> Result<Needs, Error> {
-    let mut needs = Needs { preds: 0, sets: 0 };
+pub(crate) fn measure(text: &[u8]) -> Result<MemoryNeeds, Error> {
+    let mut needs = MemoryNeeds { preds: 0, sets: 0 };
     let mut in_pred = false;
     let mut open = 0usize;
     let mut quote: Option<(u8, usize)> = None;
@@ -134,7 +134,7 @@ impl Bits {
 
 /// The next step after a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// The predicate with this number.
     Pred(usize),
     /// The expression has this value.
@@ -155,12 +155,12 @@ pub(super) fn next(
     inverted: &Bits,
     pred: usize,
     mut value: bool,
-) -> Next {
+) -> NextStep {
     let mut at = preds.end(pred);
     let mut follower = pred.wrapping_add(1);
     loop {
         match text.get(at).copied() {
-            None => return Next::Done(value),
+            None => return NextStep::Done(value),
             Some(b')') => {
                 value ^= inverted.get(at);
                 at = at.wrapping_add(1);
@@ -170,7 +170,7 @@ pub(super) fn next(
             Some(op @ (b'&' | b'|')) if value == (op == b'|') => {
                 (at, follower) = skip(text, preds, at, follower, op == b'&');
             }
-            Some(b'&' | b'|') => return Next::Pred(follower),
+            Some(b'&' | b'|') => return NextStep::Pred(follower),
             Some(_) => at = at.wrapping_add(1),
         }
     }

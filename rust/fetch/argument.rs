@@ -15,7 +15,7 @@ use super::{
     function::ProbedFunction,
     known_types::{
         FieldPath,
-        FieldsOf,
+        FieldsOrigin,
         KnownTypes,
         TypedValue, //
     },
@@ -691,7 +691,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<(), ProbeRefusal> {
         self.value = Some(value);
         match path.fields {
-            Some(fields) => self.follow_fields(FieldsOf::Pointed(value), fields, steps),
+            Some(fields) => self.follow_fields(FieldsOrigin::Pointed(value), fields, steps),
             None => Ok(()),
         }
     }
@@ -699,7 +699,7 @@ impl<'a> Compiler<'a> {
     /// Compiles fields where BTF is known.
     pub(super) fn follow_fields(
         &mut self,
-        from: FieldsOf,
+        from: FieldsOrigin,
         fields: (&str, usize),
         steps: &mut StepList,
     ) -> Result<(), ProbeRefusal> {
@@ -716,7 +716,7 @@ impl<'a> Compiler<'a> {
         let types = self.types;
         let ty = types.and_then(|types| types.structure("task_struct"));
         let missing = || ProbeRefusal::with(ProbeError::NoFunctionTypes, word.at, Code::Missing);
-        let from = FieldsOf::Struct {
+        let from = FieldsOrigin::Struct {
             ty: ty.ok_or_else(missing)?,
             before: 0,
         };

@@ -14,7 +14,7 @@ use super::{
         ProbeError,
         ProbeRefusal, //
     },
-    known_types::FieldsOf,
+    known_types::FieldsOrigin,
     step::{
         FetchStep,
         StepList, //
@@ -147,7 +147,7 @@ impl Compiler<'_> {
             }
             None => 0,
         };
-        let from = FieldsOf::Struct { ty: number, before };
+        let from = FieldsOrigin::Struct { ty: number, before };
         self.follow_fields(from, (fields.text, fields.at), steps)
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Limits {
 
 /// What a step leaves for the next one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum StepOutcome {
     Nothing,
     Number,
     /// A text that is no number where a string is wanted.
@@ -32,26 +32,30 @@ enum Left {
 }
 
 /// Returns what the step leaves after one that left `before`.
-fn follow(before: Left, step: &FetchStep, limits: &Limits) -> Result<Left, &'static str> {
+fn follow(
+    before: StepOutcome,
+    step: &FetchStep,
+    limits: &Limits,
+) -> Result<StepOutcome, &'static str> {
     use FetchStep::*;
-    let is_first = before == Left::Nothing;
+    let is_first = before == StepOutcome::Nothing;
     match *step {
         Load { .. } | PerCpu if is_first => Err("nothing to start from"),
-        Load { .. } | PerCpu if before == Left::Text => Err("an address of a text"),
-        Load { .. } | PerCpu => Ok(Left::Number),
+        Load { .. } | PerCpu if before == StepOutcome::Text => Err("an address of a text"),
+        Load { .. } | PerCpu => Ok(StepOutcome::Number),
         _ if !is_first => Err("a value is lost"),
         Register(place) if usize::from(place) >= WORDS => Err("no such register"),
         Register(_) if !limits.registers => Err("no registers"),
         Kept(slot) | Latency(slot) if usize::from(slot) >= limits.kept => Err("not kept"),
         Literal(span) if span.end() > limits.line => Err("a literal outside of the line"),
-        Comm | Literal(_) => Ok(Left::Text),
-        _ => Ok(Left::Number),
+        Comm | Literal(_) => Ok(StepOutcome::Text),
+        _ => Ok(StepOutcome::Number),
     }
 }
 
 /// Checks the steps of an argument.
 pub(super) fn check_steps(argument: &Argument, limits: &Limits) -> Result<(), &'static str> {
-    let mut left = Left::Nothing;
+    let mut left = StepOutcome::Nothing;
     for step in argument.steps() {
         left = follow(left, step, limits)?;
     }
@@ -62,7 +66,7 @@ pub(super) fn check_steps(argument: &Argument, limits: &Limits) -> Result<(), &'
         _ if argument.count != 0 && !is_loaded && !argument.ty.is_text() => {
             Err("an array that is not in memory")
         }
-        ArgumentType::SymbolText if left == Left::Text => Err("a name of a text"),
+        ArgumentType::SymbolText if left == StepOutcome::Text => Err("a name of a text"),
         ty if !matches!(ty.size(), 1 | 2 | 4 | 8) => Err("a size that is none"),
         _ => Ok(()),
     }

@@ -35,7 +35,7 @@ pub(crate) struct KnownTypes<'a>(Btf<'a>);
 
 /// What a path of fields begins at.
 #[derive(Clone, Copy)]
-pub(super) enum FieldsOf {
+pub(super) enum FieldsOrigin {
     /// What a value points to.
     Pointed(TypedValue),
     /// A struct that the value is the address of, or of something in it, so many bytes after its beginning.
@@ -179,15 +179,15 @@ impl<'a> KnownTypes<'a> {
     /// Compiles the fields `text` at `at`. Returns what is in the last one, and where its name is.
     pub(super) fn fields(
         &self,
-        from: FieldsOf,
+        from: FieldsOrigin,
         (mut text, mut at): (&str, usize),
         steps: &mut StepList,
     ) -> Result<(TypedValue, usize), ProbeRefusal> {
         let mut from = from;
         loop {
             let (outer, before) = match from {
-                FieldsOf::Struct { ty, before } => (ty, before),
-                FieldsOf::Pointed(value) => match self.0.probed_form(value.ty) {
+                FieldsOrigin::Struct { ty, before } => (ty, before),
+                FieldsOrigin::Pointed(value) => match self.0.probed_form(value.ty) {
                     ProbedForm::Pointer(outer) => (outer, 0),
                     _ => return Err(ProbeRefusal::new(ProbeError::NoPointer, at)),
                 },
@@ -209,7 +209,9 @@ impl<'a> KnownTypes<'a> {
                 return Err(ProbeRefusal::new(ProbeError::TooManySteps, end));
             }
             match found.next {
-                Some((rest, place)) => (text, at, from) = (rest, place, FieldsOf::Pointed(value)),
+                Some((rest, place)) => {
+                    (text, at, from) = (rest, place, FieldsOrigin::Pointed(value))
+                }
                 None => return Ok((value, found.at)),
             }
         }

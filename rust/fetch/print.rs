@@ -12,7 +12,7 @@ use super::{
     }, //
 };
 use crate::{
-    event::field::Declared,
+    event::field::DeclaredField,
     text::{
         word::c_string,
         writer::ByteWrite, //
@@ -27,9 +27,9 @@ use core::fmt::{
 pub(crate) type NamedArgument<'a> = (&'a str, &'a Argument);
 
 /// The fields before the arguments: where the probe was hit.
-const HIT: &[Declared<'static>] = &[address("__probe_ip")];
+const HIT: &[DeclaredField<'static>] = &[address("__probe_ip")];
 /// The same of a return: the function, and where it returned to.
-const RETURN: &[Declared<'static>] = &[address("__probe_func"), address("__probe_ret_ip")];
+const RETURN: &[DeclaredField<'static>] = &[address("__probe_func"), address("__probe_ret_ip")];
 
 /// What a record has before its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) enum RecordHead {
 
 impl RecordHead {
     /// Returns its fields.
-    pub(crate) fn fields(self) -> &'static [Declared<'static>] {
+    pub(crate) fn fields(self) -> &'static [DeclaredField<'static>] {
         match self {
             Self::Hit => HIT,
             Self::Return => RETURN,
@@ -53,8 +53,8 @@ impl RecordHead {
     }
 }
 
-const fn address(name: &'static str) -> Declared<'static> {
-    Declared {
+const fn address(name: &'static str) -> DeclaredField<'static> {
+    DeclaredField {
         ty: "unsigned long",
         name,
         size: 8,
@@ -65,8 +65,8 @@ const fn address(name: &'static str) -> Declared<'static> {
 }
 
 /// Returns the field of an argument. Fields of arguments are not aligned.
-pub(crate) fn field((name, argument): NamedArgument<'_>) -> Declared<'_> {
-    Declared {
+pub(crate) fn field((name, argument): NamedArgument<'_>) -> DeclaredField<'_> {
+    DeclaredField {
         ty: match argument.count {
             0 => argument.ty.field_type(),
             count => argument.ty.array_type(count),
@@ -80,7 +80,7 @@ pub(crate) fn field((name, argument): NamedArgument<'_>) -> Declared<'_> {
 }
 
 /// Returns the names of the enumeration of a number.
-pub(crate) type NamesOf<'a> = &'a dyn Fn(u8) -> EnumNames<'a>;
+pub(crate) type NameLookup<'a> = &'a dyn Fn(u8) -> EnumNames<'a>;
 
 /// Writes the print format. Fails when `w` does.
 ///
@@ -90,7 +90,7 @@ pub(crate) fn write_format<'a>(
     w: &mut dyn Write,
     head: RecordHead,
     arguments: impl Iterator<Item = NamedArgument<'a>> + Clone,
-    names: NamesOf<'_>,
+    names: NameLookup<'_>,
 ) -> fmt::Result {
     w.write_str(match head {
         RecordHead::Hit => "\"(%lx)",
@@ -130,7 +130,7 @@ fn write_symbols(
     w: &mut dyn Write,
     name: &str,
     ty: ArgumentType,
-    names: NamesOf<'_>,
+    names: NameLookup<'_>,
 ) -> fmt::Result {
     let size = ty.size();
     match ty {
@@ -169,7 +169,7 @@ pub(crate) fn write_values<'a>(
     record: &[u8],
     mut at: usize,
     symbol: &mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result,
-    names: NamesOf<'_>,
+    names: NameLookup<'_>,
 ) -> fmt::Result {
     for (name, argument) in arguments {
         write!(out, " {name}=")?;
@@ -227,7 +227,7 @@ fn write_enumerator(
     out: &mut dyn ByteWrite,
     ty: EnumType,
     value: u64,
-    names: NamesOf<'_>,
+    names: NameLookup<'_>,
 ) -> fmt::Result {
     let value = match ty.signed {
         true => signed(value, ty.size) as u64,

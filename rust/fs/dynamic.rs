@@ -5,7 +5,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         FileKind,
         Handler::{
             List, //
@@ -21,15 +21,15 @@ use super::{
     },
     tree::{
         entry,
+        EntryKind::File,
         EntryPlace::TopOnly,
         TreeEntry,
-        What::File,
         WRITE, //
     },
 };
 use crate::{
     hooks,
-    instance::Refused,
+    instance::CommandRefusal,
     kapi::uprobe,
     output::Text,
     sources::{
@@ -40,7 +40,7 @@ use crate::{
         },
         synthetic::{
             self,
-            SyntheticWrong, //
+            LineRefusal, //
         },
     },
     synthetic::command::{
@@ -103,33 +103,33 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
 }
 
 /// `dynamic_profile`.
-fn show_counts(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_counts(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     dynamic::write_counts(text).map_err(no_memory)
 }
 
 /// `kprobe_profile`.
-fn show_profile(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_profile(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     dynamic::write_profile(ControlledEvents::Kprobes, text).map_err(no_memory)
 }
 
 /// `uprobe_profile`.
-fn show_user_profile(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_user_profile(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     dynamic::write_profile(ControlledEvents::Uprobes, text).map_err(no_memory)
 }
 
-fn show_uprobes(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_uprobes(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     dynamic::write_definitions(ControlledEvents::Uprobes, text).map_err(no_memory)
 }
 
-fn show_kprobes(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_kprobes(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     dynamic::write_definitions(ControlledEvents::Kprobes, text).map_err(no_memory)
 }
 
-fn show_all(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_all(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     dynamic::write_definitions(ControlledEvents::All, text).map_err(no_memory)
 }
 
-fn show_synthetic(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_synthetic(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     synthetic::write_definitions(0..u64::MAX, "", text).map_err(no_memory)
 }
 
@@ -152,32 +152,32 @@ fn is_ambiguous(name: &str) -> Result<bool> {
 }
 
 impl DynamicFile {
-    fn open_all(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_all(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(ControlledEvents::All, show_all)
     }
 
-    fn open_kprobes(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_kprobes(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(ControlledEvents::Kprobes, show_kprobes)
     }
 
-    fn open_uprobes(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_uprobes(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(ControlledEvents::Uprobes, show_uprobes)
     }
 
-    fn open_synthetic(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_synthetic(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(ControlledEvents::Synthetic, show_synthetic)
     }
 
     fn open(
         file: ControlledEvents,
-        show: fn(&At<'_>, &mut Text) -> Result,
+        show: fn(&FileIdentity<'_>, &mut Text) -> Result,
     ) -> Result<KBox<dyn TraceFile>> {
         let text = TextFile::show(show)?;
         Ok(KBox::new(Self { file, text }, GFP_KERNEL)?)
     }
 
     /// Obeys one line, if it has a word.
-    fn obey(&self, at: &At<'_>, line: &[u8]) -> Result {
+    fn obey(&self, at: &FileIdentity<'_>, line: &[u8]) -> Result {
         let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
         let command = skip_spaces(line);
         match self.file {
@@ -205,7 +205,7 @@ impl DynamicFile {
         let text = core::str::from_utf8(&joined).map_err(|_| EINVAL)?;
         dynamic::obey(self.file, text, &is_ambiguous).map_err(|refused| {
             for entry in refused.entries.into_iter().flatten() {
-                let refused = Refused {
+                let refused = CommandRefusal {
                     author: entry.author,
                     error: entry.error,
                     at: entry.at,
@@ -219,14 +219,14 @@ impl DynamicFile {
 }
 
 /// Tells `error_log` why a line of a synthetic event was refused.
-fn told(at: &At<'_>, command: &[u8], result: Result<(), SyntheticWrong>) -> Result {
+fn told(at: &FileIdentity<'_>, command: &[u8], result: Result<(), LineRefusal>) -> Result {
     let (error, refusal) = match result {
         Ok(()) => return Ok(()),
-        Err(SyntheticWrong::Error(error)) => return Err(error),
-        Err(SyntheticWrong::Refused(refusal)) => (EINVAL, refusal),
-        Err(SyntheticWrong::Exists(refusal)) => (EEXIST, refusal),
+        Err(LineRefusal::Error(error)) => return Err(error),
+        Err(LineRefusal::Refused(refusal)) => (EINVAL, refusal),
+        Err(LineRefusal::Exists(refusal)) => (EEXIST, refusal),
     };
-    let refused = Refused {
+    let refused = CommandRefusal {
         author: "synthetic_events",
         error: refusal.error.text(),
         at: refusal.at,
@@ -236,12 +236,17 @@ fn told(at: &At<'_>, command: &[u8], result: Result<(), SyntheticWrong>) -> Resu
 }
 
 impl TraceFile for DynamicFile {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         self.text.read(at, out, pos)
     }
 
     /// Removes all that was defined.
-    fn truncate(&mut self, _at: &At<'_>) -> Result {
+    fn truncate(&mut self, _at: &FileIdentity<'_>) -> Result {
         match self.file {
             ControlledEvents::Kprobes | ControlledEvents::Uprobes => dynamic::delete_all(self.file),
             ControlledEvents::Synthetic => synthetic::remove_all(),
@@ -257,7 +262,12 @@ impl TraceFile for DynamicFile {
     }
 
     /// Obeys lines up to the first one that is refused, whose error it returns.
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         let mut done = 0usize;
         // What was copied last and has no end yet.
         let mut rest = KVec::new();

@@ -5,7 +5,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         Step,
         TraceFile, //
     },
@@ -26,26 +26,36 @@ struct ErrorLogFile {
     text: KBox<dyn TraceFile>,
 }
 
-fn show(at: &At<'_>, text: &mut Text) -> Result {
+fn show(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.errors().write_text(text).map_err(no_memory)
 }
 
 /// Opens it.
-pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+pub(crate) fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     let text = TextFile::show(show)?;
     Ok(KBox::new(ErrorLogFile { text }, GFP_KERNEL)?)
 }
 
 impl TraceFile for ErrorLogFile {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         self.text.read(at, out, pos)
     }
 
-    fn write(&mut self, _: &At<'_>, input: &mut UserSliceReader, _: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        _: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        _: &mut i64,
+    ) -> Result<usize> {
         Ok(input.len())
     }
 
-    fn truncate(&mut self, at: &At<'_>) -> Result {
+    fn truncate(&mut self, at: &FileIdentity<'_>) -> Result {
         at.inst.errors().clear();
         Ok(())
     }

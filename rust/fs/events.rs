@@ -9,7 +9,7 @@
 use super::{
     file::{
         Arg,
-        At,
+        FileIdentity,
         Step,
         TraceFile, //
     },
@@ -49,7 +49,7 @@ use kernel::{
 };
 
 /// Returns the id of the event that a file in `events/SYSTEM/EVENT/` is about.
-fn this_id(at: &At<'_>) -> Result<u16> {
+fn this_id(at: &FileIdentity<'_>) -> Result<u16> {
     match at.arg {
         Arg::Event(id) => Ok(id),
         _ => Err(EINVAL),
@@ -65,12 +65,12 @@ fn offered(id: u16) -> Result<&'static Event> {
 
 /// Returns the event that a file in `events/SYSTEM/EVENT/` is about; `ENODEV` when its module is
 /// gone.
-pub(super) fn this_event(at: &At<'_>) -> Result<&'static Event> {
+pub(super) fn this_event(at: &FileIdentity<'_>) -> Result<&'static Event> {
     offered(this_id(at)?)
 }
 
 /// Returns the events that an `enable` file is about: one, those of a system, or all.
-fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Event> + 'a> {
+fn these_events<'a>(at: &'a FileIdentity<'a>) -> Result<impl Iterator<Item = &'static Event> + 'a> {
     let (one, system) = match at.arg {
         Arg::Event(id) => (Some(offered(id)?.id()), None),
         Arg::System(id) => (None, Some(events::by_id(id).ok_or(ENODEV)?.system())),
@@ -83,12 +83,12 @@ fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Even
 }
 
 /// Returns whether `event` is enabled, or attached for triggers or for an event that follows it.
-fn is_attached(at: &At<'_>, event: &Event) -> bool {
+fn is_attached(at: &FileIdentity<'_>, event: &Event) -> bool {
     at.inst.event_enabled(event) || is_followed(event, at.inst.recipient())
 }
 
 /// `enable`, of an event, a system or all.
-pub(crate) fn show_enable(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_enable(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     if let Arg::Event(id) = at.arg {
         let event = offered(id)?;
         let (on, soft) = at.inst.event_state(event);
@@ -103,13 +103,13 @@ pub(crate) fn show_enable(at: &At<'_>, text: &mut Text) -> Result {
 }
 
 /// `enable`, of an event, a system or all.
-pub(crate) fn store_enable(at: &At<'_>, command: &[u8]) -> Result {
+pub(crate) fn store_enable(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let on = number::parse_flag(command).map_err(refused)?;
     at.inst.switch_events(these_events(at)?, on)
 }
 
 /// `format` of an event.
-pub(crate) fn show_format(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_format(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let id = this_id(at)?;
     match format::INTERNAL.iter().find(|entry| entry.id == id) {
         Some(entry) => entry.write_format(text),
@@ -119,34 +119,34 @@ pub(crate) fn show_format(at: &At<'_>, text: &mut Text) -> Result {
 }
 
 /// `id` of an event.
-pub(crate) fn show_id(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_id(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", this_id(at)?).map_err(no_memory)
 }
 
 /// `filter` of an event.
-pub(crate) fn show_filter(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_filter(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let event = this_event(at)?;
     at.inst.show_filter(event, text).map_err(no_memory)
 }
 
 /// `filter` of an event.
-pub(crate) fn store_filter(at: &At<'_>, command: &[u8]) -> Result {
+pub(crate) fn store_filter(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let event = this_event(at)?;
     at.inst.set_filter(event, command)
 }
 
 /// `show_event_filters`.
-pub(crate) fn show_all_filters(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_all_filters(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_all_filters(text).map_err(no_memory)
 }
 
 /// `filter` of a system. It says the same whatever was written.
-pub(crate) fn show_system_filter(_at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_system_filter(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     text.write_str(expr::SYSTEM_TEXT).map_err(no_memory)
 }
 
 /// `filter` of a system.
-pub(crate) fn store_system_filter(at: &At<'_>, command: &[u8]) -> Result {
+pub(crate) fn store_system_filter(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let wanted = these_events(at)?;
     at.inst.set_filters(wanted, command)
 }
@@ -157,52 +157,62 @@ struct Triggers {
 }
 
 /// Opens `trigger` of an event.
-pub(crate) fn open_triggers(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+pub(crate) fn open_triggers(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     let text = TextFile::line(show_triggers, store_trigger)?;
     Ok(KBox::new(Triggers { text }, GFP_KERNEL)?)
 }
 
 impl TraceFile for Triggers {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         self.text.read(at, out, pos)
     }
 
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         self.text.write(at, input, pos)
     }
 
     /// Removes the histograms, and no other trigger.
-    fn truncate(&mut self, at: &At<'_>) -> Result {
+    fn truncate(&mut self, at: &FileIdentity<'_>) -> Result {
         at.inst.remove_hists(this_event(at)?);
         Ok(())
     }
 }
 
 /// `trigger` of an event.
-fn show_triggers(at: &At<'_>, text: &mut Text) -> Result {
+fn show_triggers(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let event = this_event(at)?;
     at.inst.show_triggers(event, text).map_err(no_memory)
 }
 
 /// `trigger` of an event.
-fn store_trigger(at: &At<'_>, command: &[u8]) -> Result {
+fn store_trigger(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let event = this_event(at)?;
     at.inst.set_trigger(event, command)
 }
 
 /// `show_event_triggers`.
-pub(crate) fn show_all_triggers(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_all_triggers(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_all_triggers(text).map_err(no_memory)
 }
 
 /// `header_page`.
-pub(crate) fn show_header_page(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_header_page(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let capacity = at.inst.buffers().subbuf_size().saturating_sub(wire::HEADER);
     format::write_header_page(text, capacity).map_err(no_memory)
 }
 
 /// `header_event`.
-pub(crate) fn show_header_event(_at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_header_event(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     format::write_header_event(text).map_err(no_memory)
 }
 
@@ -214,11 +224,11 @@ fn list(text: &mut Text, wanted: impl Iterator<Item = &'static Event>) -> Result
 }
 
 /// `available_events`.
-pub(crate) fn show_available(_at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_available(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     list(text, events::all())
 }
 
-fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
+fn show_enabled(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     list(text, events::all().filter(|event| is_attached(at, event)))?;
     at.inst.show_awaited(text).map_err(no_memory)
 }
@@ -230,19 +240,24 @@ pub(crate) struct SetEvent {
 
 impl SetEvent {
     /// Opens it.
-    pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         let text = TextFile::show(show_enabled)?;
         Ok(KBox::new(Self { text }, GFP_KERNEL)?)
     }
 }
 
 impl TraceFile for SetEvent {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         self.text.read(at, out, pos)
     }
 
     /// Switches all events off, and has none wait.
-    fn truncate(&mut self, at: &At<'_>) -> Result {
+    fn truncate(&mut self, at: &FileIdentity<'_>) -> Result {
         let enabled = events::all().filter(|event| at.inst.event_enabled(event));
         at.inst.switch_events(enabled, false)?;
         at.inst.forget_awaited();
@@ -251,7 +266,12 @@ impl TraceFile for SetEvent {
 
     /// Obeys the first word and returns how much of the write that was: the caller writes the rest
     /// again, so that each word has its own answer.
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         let len = input.len();
         let command = command(input)?;
         let (word, mut used) = next_word(&command).map_err(refused)?;

@@ -40,8 +40,8 @@ use crate::{
     kapi::{
         fs::FOLDER_MODE,
         listing::{
-            Listed,
             ListedName,
+            ListedNode,
             Listing,
             PLACES, //
         }, //
@@ -245,11 +245,11 @@ fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) 
 }
 
 impl Listing for FileNode {
-    fn look_up(&self, name: &[u8]) -> Result<Option<(u16, Listed<Self>)>> {
+    fn look_up(&self, name: &[u8]) -> Result<Option<(u16, ListedNode<Self>)>> {
         let files = (0..).zip(files(self.arg));
         for (place, (file, handler)) in files {
             if file.to_bytes() == name {
-                let listed = Listed::File {
+                let listed = ListedNode::File {
                     mode: handler.mode(),
                     operations: handler.operations(),
                     node: node(&self.inst, self.arg, Some(handler))?,
@@ -263,7 +263,7 @@ impl Listing for FileNode {
         let (Arg::System(id) | Arg::Event(id)) = arg else {
             return Ok(None);
         };
-        let listed = Listed::Folder {
+        let listed = ListedNode::Folder {
             mode: FOLDER_MODE,
             node: node(&self.inst, arg, None)?,
         };

@@ -7,7 +7,7 @@
 
 use super::{
     events::this_event,
-    file::At,
+    file::FileIdentity,
     text_file::no_memory,
     tree, //
 };
@@ -28,7 +28,7 @@ use kernel::prelude::*;
 const VERSION: u32 = 1;
 
 /// `features`: one `KIND NAME` per line.
-pub(crate) fn show(_at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "version {VERSION}").map_err(no_memory)?;
     for clock in ClockId::ALL {
         writeln!(text, "clock {}", clock.name()).map_err(no_memory)?;
@@ -46,19 +46,19 @@ pub(crate) fn show(_at: &At<'_>, text: &mut Text) -> Result {
 }
 
 /// `hits`: how often the event was recorded while the option `event-counts` was on.
-pub(crate) fn show_hits(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_hits(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let (hits, _) = at.inst.counts_of(this_event(at)?.id());
     writeln!(text, "{hits}").map_err(no_memory)
 }
 
 /// `lost`: how often the event was refused while the option `event-counts` was on.
-pub(crate) fn show_lost(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_lost(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let (_, lost) = at.inst.counts_of(this_event(at)?.id());
     writeln!(text, "{lost}").map_err(no_memory)
 }
 
 /// `event_counts`: `SYSTEM:EVENT HITS LOST` of the events that were met.
-pub(crate) fn show_counts(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_counts(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     for event in events::all() {
         let (hits, lost) = at.inst.counts_of(event.id());
         if (hits, lost) != (0, 0) {

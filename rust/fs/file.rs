@@ -3,7 +3,7 @@
 //! What an open file is: the trait that every control file implements, and the tables of
 //! `file_operations` that call it.
 //!
-//! A file of rtracefs knows its `At`: instance, CPU, event. The inode has a `FileNode`, which says how
+//! A file of rtracefs knows its `FileIdentity`: instance, CPU, event. The inode has a `FileNode`, which says how
 //! the file is opened; the VFS calls the functions at the end, and these call `fs::open`, where the
 //! open file lives.
 
@@ -18,7 +18,7 @@ use crate::{
         open::OpenFile,
         raw_calls,
         text_file::{
-            Moves,
+            PositionMove,
             Show,
             Store,
             TextFile, //
@@ -81,7 +81,7 @@ pub(crate) enum Arg {
 }
 
 /// The identity of a file, as its functions see it.
-pub(crate) struct At<'a> {
+pub(crate) struct FileIdentity<'a> {
     /// The instance. It cannot be removed while the file is open.
     pub(crate) inst: &'a Arc<Instance>,
     /// The part of the instance.
@@ -90,7 +90,7 @@ pub(crate) struct At<'a> {
     pub(crate) reads: bool,
 }
 
-impl At<'_> {
+impl FileIdentity<'_> {
     /// Returns the CPUs that the file is about.
     pub(crate) fn cpus(&self) -> CpuSel {
         match self.arg {
@@ -105,11 +105,11 @@ pub(crate) enum Step {
     /// The user got this number of bytes; 0 is the end of the file.
     Bytes(usize),
     /// There is nothing yet.
-    Empty(Want),
+    Empty(SleepCondition),
 }
 
 /// The condition that a reader sleeps for.
-pub(crate) struct Want {
+pub(crate) struct SleepCondition {
     /// The buffer.
     pub(crate) buf: Buf,
     /// An event on any of these CPUs.
@@ -124,14 +124,19 @@ pub(crate) struct Want {
 pub(crate) trait TraceFile: Send {
     /// Copies what comes next to the user. `out` is not empty. `pos` is the file position, to be
     /// moved by what was copied.
-    fn read(&mut self, _at: &At<'_>, _out: &mut IovIterDest<'_>, _pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        _at: &FileIdentity<'_>,
+        _out: &mut IovIterDest<'_>,
+        _pos: &mut i64,
+    ) -> Result<Step> {
         Err(EINVAL)
     }
 
     /// Obeys one command; returns how many bytes of it were used.
     fn write(
         &mut self,
-        _at: &At<'_>,
+        _at: &FileIdentity<'_>,
         _input: &mut UserSliceReader,
         _pos: &mut i64,
     ) -> Result<usize> {
@@ -139,18 +144,22 @@ pub(crate) trait TraceFile: Send {
     }
 
     /// As [`Self::write`], of what comes from several places of memory.
-    fn write_vector(&mut self, _at: &At<'_>, _input: &mut IovIterSource<'_>) -> Result<usize> {
+    fn write_vector(
+        &mut self,
+        _at: &FileIdentity<'_>,
+        _input: &mut IovIterSource<'_>,
+    ) -> Result<usize> {
         Err(EINVAL)
     }
 
     /// Obeys a command of `ioctl`.
-    fn control(&mut self, _at: &At<'_>, _command: c_uint, _argument: UserPtr) -> Result {
+    fn control(&mut self, _at: &FileIdentity<'_>, _command: c_uint, _argument: UserPtr) -> Result {
         Err(ENOTTY)
     }
 
     /// Discards what opening with `O_TRUNC` discards. It is the last step of opening: when
     /// something else fails, nothing is lost.
-    fn truncate(&mut self, _at: &At<'_>) -> Result {
+    fn truncate(&mut self, _at: &FileIdentity<'_>) -> Result {
         Ok(())
     }
 
@@ -162,24 +171,24 @@ pub(crate) trait TraceFile: Send {
     }
 
     /// Ends the file: its last descriptor was closed.
-    fn released(&mut self, _at: &At<'_>) {}
+    fn released(&mut self, _at: &FileIdentity<'_>) {}
 
     /// Returns what there is. Called for files that can be polled.
-    fn ready(&mut self, _at: &At<'_>, _poller: &Poller<'_>) -> Ready {
-        Ready::to_read(true)
+    fn ready(&mut self, _at: &FileIdentity<'_>, _poller: &Poller<'_>) -> PollState {
+        PollState::to_read(true)
     }
 }
 
 /// What a poller finds. If that is nothing, it is going to be woken.
 #[derive(Clone, Copy)]
-pub(crate) struct Ready {
+pub(crate) struct PollState {
     /// There is something to read.
     pub(crate) data: bool,
     /// Something happened since the file was last polled or read.
     pub(crate) news: bool,
 }
 
-impl Ready {
+impl PollState {
     /// Returns whether there is something to read, and no news.
     pub(crate) fn to_read(data: bool) -> Self {
         Self { data, news: false }
@@ -199,7 +208,7 @@ impl Ready {
 }
 
 /// A function that makes the `TraceFile` of one kind of file.
-pub(crate) type Open = fn(&At<'_>) -> Result<KBox<dyn TraceFile>>;
+pub(crate) type Open = fn(&FileIdentity<'_>) -> Result<KBox<dyn TraceFile>>;
 
 /// The kind of a file: how it is opened and what it allows.
 pub(crate) enum Handler {
@@ -210,7 +219,7 @@ pub(crate) enum Handler {
     /// A text that can be changed.
     Knob(Show, Store),
     /// The same, where a write moves the position in another way.
-    Moving(Show, Store, Moves),
+    Moving(Show, Store, PositionMove),
     /// The same, changed by one word: a long write is refused before its bytes are read.
     Word(Show, Store),
     /// The same, changed by a text that is shorter than a page.
@@ -245,10 +254,10 @@ impl Handler {
     }
 
     /// Makes the `TraceFile`.
-    pub(crate) fn open(&self, at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(&self, at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         match self {
             Handler::Show(show) | Handler::List(show) => TextFile::show(*show),
-            Handler::Knob(show, store) => TextFile::knob(*show, *store, Moves::Len),
+            Handler::Knob(show, store) => TextFile::knob(*show, *store, PositionMove::Len),
             Handler::Moving(show, store, moves) => TextFile::knob(*show, *store, *moves),
             Handler::Word(show, store) => TextFile::word(*show, *store),
             Handler::Line(show, store) => TextFile::line(*show, *store),

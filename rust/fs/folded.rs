@@ -4,7 +4,7 @@
 //! of. Nothing is consumed.
 
 use super::{
-    file::At,
+    file::FileIdentity,
     shown::ShownBuffer,
     trace::{
         CpuTour,
@@ -15,7 +15,7 @@ use crate::{
     buffers::{
         merge::{
             self,
-            Settled, //
+            SettledState, //
         },
         stream::Tour,
         Buf, //
@@ -29,7 +29,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// `trace_folded`.
-pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
+pub(super) fn show(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let mut tree = CallTree::new();
     for_each_record(at, &mut |cpu, record| tree.add(cpu, record))?;
     tree.write(text)
@@ -41,7 +41,10 @@ pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
 /// # Errors
 ///
 /// Those of `add`, `EINTR`, `ENOMEM`.
-pub(super) fn for_each_record(at: &At<'_>, add: &mut dyn FnMut(u32, &[u8]) -> Result) -> Result {
+pub(super) fn for_each_record(
+    at: &FileIdentity<'_>,
+    add: &mut dyn FnMut(u32, &[u8]) -> Result,
+) -> Result {
     let end = at.inst.now();
     let (bank, maximum) = ShownBuffer::new(at.inst, Buf::Live).trace(at.inst);
     let mut cpus = KVec::new();
@@ -52,7 +55,7 @@ pub(super) fn for_each_record(at: &At<'_>, add: &mut dyn FnMut(u32, &[u8]) -> Re
             .go_on_to(counts.map_or(0, |counts| counts.of.of(bank).next));
         cpus.push(way, GFP_KERNEL)?;
     }
-    let (inst, mut settled) = (at.inst, Settled::default());
+    let (inst, mut settled) = (at.inst, SettledState::default());
     loop {
         task::go_on()?;
         let mut tours = Tours {

@@ -7,7 +7,7 @@
 //! matter.
 
 use super::file::{
-    At,
+    FileIdentity,
     TraceFile, //
 };
 use crate::{
@@ -24,7 +24,7 @@ pub(crate) struct FreeBuffer;
 
 impl FreeBuffer {
     /// Opens it.
-    pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Ok(KBox::new(Self, GFP_KERNEL)?)
     }
 }
@@ -32,14 +32,14 @@ impl FreeBuffer {
 impl TraceFile for FreeBuffer {
     fn write(
         &mut self,
-        _at: &At<'_>,
+        _at: &FileIdentity<'_>,
         input: &mut UserSliceReader,
         _pos: &mut i64,
     ) -> Result<usize> {
         Ok(input.len())
     }
 
-    fn released(&mut self, at: &At<'_>) {
+    fn released(&mut self, at: &FileIdentity<'_>) {
         if at.inst.options().has(Opt::DisableOnFree) {
             at.inst.set_tracing_on(false);
         }

@@ -4,7 +4,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         FileKind,
         Handler::{
             Knob,
@@ -22,12 +22,12 @@ use super::{
     },
     tree::{
         entry,
+        EntryKind::File,
         EntryPlace::{
             Everywhere,
             TopOnly, //
         },
         TreeEntry,
-        What::File,
         WRITE, //
     },
 };
@@ -130,7 +130,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
 }
 
 /// `available_filter_functions`.
-fn show_available(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_available(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let functions = hooks::current()?;
     for function in functions.list().iter() {
         text.write_bytes(function.shown).map_err(no_memory)?;
@@ -140,19 +140,19 @@ fn show_available(_at: &At<'_>, text: &mut Text) -> Result {
 }
 
 /// `available_filter_functions_addrs`.
-fn show_addresses(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_addresses(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     text.write_bytes(hooks::current()?.text())
         .map_err(no_memory)
 }
 
 /// `enabled_functions`: the hooks of the whole kernel, of which ours are some.
-fn show_enabled(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_enabled(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     text.write_bytes(&kernel_tracefs::read(c"enabled_functions")?)
         .map_err(no_memory)
 }
 
 /// `touched_functions`: the same of all functions that were ever hooked.
-fn show_touched(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_touched(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     text.write_bytes(&kernel_tracefs::read(c"touched_functions")?)
         .map_err(no_memory)
 }
@@ -167,47 +167,47 @@ pub(super) struct FilterFile {
     word: KVec<u8>,
 }
 
-fn show_filter(at: &At<'_>, text: &mut Text) -> Result {
+fn show_filter(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::Filter, text)
 }
 
-fn show_notrace(at: &At<'_>, text: &mut Text) -> Result {
+fn show_notrace(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::Notrace, text)
 }
 
-fn show_graph_function(at: &At<'_>, text: &mut Text) -> Result {
+fn show_graph_function(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::GraphFunction, text)
 }
 
-fn show_stack(at: &At<'_>, text: &mut Text) -> Result {
+fn show_stack(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::Stack, text)
 }
 
-fn show_graph_notrace(at: &At<'_>, text: &mut Text) -> Result {
+fn show_graph_notrace(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::GraphNotrace, text)
 }
 
 impl FilterFile {
     /// Opens `stack_trace_filter`.
-    pub(super) fn open_stack(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(super) fn open_stack(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(FilterKind::Stack, TextFile::show(show_stack)?)
     }
 
-    fn open_graph_function(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_graph_function(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         let text = TextFile::show(show_graph_function)?;
         Self::open(FilterKind::GraphFunction, text)
     }
 
-    fn open_graph_notrace(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_graph_notrace(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         let text = TextFile::show(show_graph_notrace)?;
         Self::open(FilterKind::GraphNotrace, text)
     }
 
-    fn open_filter(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_filter(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(FilterKind::Filter, TextFile::show(show_filter)?)
     }
 
-    fn open_notrace(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open_notrace(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(FilterKind::Notrace, TextFile::show(show_notrace)?)
     }
 
@@ -222,7 +222,7 @@ impl FilterFile {
     }
 
     /// Obeys the word that has ended.
-    fn obey(&mut self, at: &At<'_>) -> Result {
+    fn obey(&mut self, at: &FileIdentity<'_>) -> Result {
         let word = core::mem::replace(&mut self.word, KVec::new());
         let edit = match self.edit.take() {
             Some(edit) => edit,
@@ -233,18 +233,28 @@ impl FilterFile {
 }
 
 impl TraceFile for FilterFile {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         self.text.read(at, out, pos)
     }
 
-    fn truncate(&mut self, at: &At<'_>) -> Result {
+    fn truncate(&mut self, at: &FileIdentity<'_>) -> Result {
         self.edit = Some(at.inst.edit_functions(self.kind, true)?);
         Ok(())
     }
 
     /// Obeys the first word and returns how much of the write that was: the caller writes the rest
     /// again, so that each word has its own answer.
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         let bytes = command(input)?;
         let separates = |byte: &u8| *byte == 0 || word::is_space(*byte);
         let spaces = match self.word.is_empty() {
@@ -275,7 +285,7 @@ impl TraceFile for FilterFile {
 
     /// Obeys a word that did not end, and has the selection count. An error has no reader any more: the
     /// file is closed.
-    fn released(&mut self, at: &At<'_>) {
+    fn released(&mut self, at: &FileIdentity<'_>) {
         if !self.word.is_empty() {
             let _ = self.obey(at);
         }

@@ -3,7 +3,7 @@
 //! `max_graph_depth` and `tracing_thresh`: which calls the tracer `function_graph` records.
 
 use super::{
-    file::At,
+    file::FileIdentity,
     text_file::{
         no_memory,
         refused, //
@@ -25,25 +25,25 @@ pub(super) fn us_of(ns: u64) -> u64 {
 }
 
 /// `max_graph_depth`.
-pub(super) fn show_max_depth(at: &At<'_>, text: &mut Text) -> Result {
+pub(super) fn show_max_depth(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let depth = at.inst.graph().max_depth();
     writeln!(text, "{}", depth as i32).map_err(no_memory)
 }
 
 /// `max_graph_depth`. As in ftrace, the lower half of the number counts.
-pub(super) fn store_max_depth(at: &At<'_>, command: &[u8]) -> Result {
+pub(super) fn store_max_depth(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let depth = number::parse(command).map_err(refused)?;
     at.inst.set_max_depth(depth as u32);
     Ok(())
 }
 
 /// `tracing_thresh`, in microseconds, rounded.
-pub(super) fn show_threshold(at: &At<'_>, text: &mut Text) -> Result {
+pub(super) fn show_threshold(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", us_of(at.inst.graph().threshold())).map_err(no_memory)
 }
 
 /// `tracing_thresh`.
-pub(super) fn store_threshold(at: &At<'_>, command: &[u8]) -> Result {
+pub(super) fn store_threshold(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let us = number::parse(command).map_err(refused)?;
     let ns = us.wrapping_mul(NS_PER_US);
     at.inst.graph().set_threshold(ns);

@@ -6,8 +6,8 @@ use super::{
     events::this_event,
     file::{
         Arg,
-        At,
-        Ready,
+        FileIdentity,
+        PollState,
         Step,
         TraceFile, //
     },
@@ -44,9 +44,9 @@ use kernel::{
 };
 
 /// What the kernel calls addresses and system calls.
-struct OfKernel;
+struct KernelNaming;
 
-impl HistNames for OfKernel {
+impl HistNames for KernelNaming {
     fn symbol(
         &self,
         address: u64,
@@ -70,7 +70,7 @@ impl HistNames for OfKernel {
 }
 
 /// Returns the event; `None` for a record that no tracepoint makes, which has no histograms, but that of markers.
-fn counted(at: &At<'_>) -> Result<Option<&'static Event>> {
+fn counted(at: &FileIdentity<'_>) -> Result<Option<&'static Event>> {
     match at.arg {
         Arg::Event(id) if id < RECORDS => Ok(events::by_id(id)),
         _ => this_event(at).map(Some),
@@ -86,7 +86,7 @@ struct HistFile {
 }
 
 /// Opens `hist` of an event.
-pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+pub(crate) fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     let file = HistFile {
         text: None,
         read: 0,
@@ -96,7 +96,7 @@ pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
 }
 
 impl HistFile {
-    fn make(&mut self, at: &At<'_>) -> Result<Text> {
+    fn make(&mut self, at: &FileIdentity<'_>) -> Result<Text> {
         let Some(event) = counted(at)? else {
             return Ok(Text::new());
         };
@@ -108,21 +108,26 @@ impl HistFile {
 }
 
 impl TraceFile for HistFile {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         let kept = self.text.take();
         let text = text_at(*pos, kept, || self.make(at))?;
         copy_at(self.text.insert(text).bytes(), out, pos)
     }
 
-    fn ready(&mut self, at: &At<'_>, poller: &Poller<'_>) -> Ready {
+    fn ready(&mut self, at: &FileIdentity<'_>, poller: &Poller<'_>) -> PollState {
         let Ok(Some(event)) = counted(at) else {
-            return Ready::to_read(false);
+            return PollState::to_read(false);
         };
         let (read, seen) = (self.read, self.seen);
         let is_new = |hits| hits != read || hits != seen;
         let hits = at.inst.poll_hists(event, is_new, poller);
         self.seen = hits;
-        Ready {
+        PollState {
             data: hits != read,
             news: hits != seen,
         }
@@ -140,13 +145,13 @@ fn text_of(shown: &[ShownHist], form: HistForm) -> Result<Text> {
         if number != 0 && matches!(form, HistForm::Text) {
             text.write_str("\n\n").map_err(|_| ENOMEM)?;
         }
-        hist.write(form, &OfKernel, &mut text)?;
+        hist.write(form, &KernelNaming, &mut text)?;
     }
     Ok(text)
 }
 
 /// `hist_json` of an event.
-pub(crate) fn show_json(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_json(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     if let Some(event) = counted(at)? {
         *text = text_of(&at.inst.shown_hists(event)?, HistForm::Json)?;
     }
@@ -163,7 +168,7 @@ struct HistTake {
 }
 
 /// Opens `hist_take` of an event.
-pub(crate) fn open_take(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+pub(crate) fn open_take(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     let file = HistTake {
         taken: KVec::new(),
         text: None,
@@ -173,7 +178,7 @@ pub(crate) fn open_take(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
 }
 
 impl HistTake {
-    fn make(&mut self, at: &At<'_>) -> Result<Text> {
+    fn make(&mut self, at: &FileIdentity<'_>) -> Result<Text> {
         if self.taken.is_empty() {
             if let Some(event) = counted(at)? {
                 self.taken = at.inst.shown_hists(event)?;
@@ -194,7 +199,12 @@ impl HistTake {
 }
 
 impl TraceFile for HistTake {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         let text = match self.text.take().filter(|_| *pos != 0 || self.is_fresh) {
             Some(text) => text,
             None => self.make(at)?,

@@ -5,7 +5,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         FileKind,
         FileNode,
         Handler::{
@@ -26,17 +26,16 @@ use super::{
     },
     tree::{
         entry,
-        EntryPlace::{
-            Everywhere,
-            TopOnly, //
-        },
-        TreeEntry,
-        What::{
+        EntryKind::{
             CpuFolder,
             File,
             Folder, //
         },
-        READ,
+        EntryPlace::{
+            Everywhere,
+            TopOnly, //
+        },
+        TreeEntry, READ,
     },
 };
 use crate::{
@@ -146,117 +145,117 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
 }
 
 /// `tracing_max_latency`, in microseconds, rounded.
-fn show_max_latency(at: &At<'_>, text: &mut Text) -> Result {
+fn show_max_latency(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", us_of(at.inst.max_latency())).map_err(no_memory)
 }
 
 /// `tracing_max_latency`.
-fn store_max_latency(at: &At<'_>, command: &[u8]) -> Result {
+fn store_max_latency(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let us = number::parse(command).map_err(refused)?;
     at.inst.set_max_latency(us.wrapping_mul(NS_PER_US));
     Ok(())
 }
 
 /// `hwlat_detector/mode`.
-fn show_mode(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_mode(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     hwlat::mode().write_list(text).map_err(no_memory)
 }
 
 /// `hwlat_detector/mode`.
-fn store_mode(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_mode(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     hwlat::set_mode(HwlatMode::parse(command).map_err(refused)?)
 }
 
 /// `hwlat_detector/width`, in microseconds.
-fn show_width(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_width(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", hwlat::times().width()).map_err(no_memory)
 }
 
 /// `hwlat_detector/width`.
-fn store_width(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_width(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     hwlat::change_times(|times| times.with_width(command)).map_err(refused)
 }
 
 /// `hwlat_detector/window`, in microseconds.
-fn show_window(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_window(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", hwlat::times().window()).map_err(no_memory)
 }
 
 /// `hwlat_detector/window`.
-fn store_window(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_window(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     hwlat::change_times(|times| times.with_window(command)).map_err(refused)
 }
 
 /// `latency_sampler/period_us`, in microseconds.
-fn show_sampler_period(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_sampler_period(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     show_number(samplers::period(), text)
 }
 
 /// `latency_sampler/period_us`.
-fn store_sampler_period(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_sampler_period(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let period = sampled::parse_period(command).map_err(refused)?;
     samplers::period().store(period, Relaxed);
     Ok(())
 }
 
 /// `osnoise/cpus`.
-fn show_cpus(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_cpus(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     workload::write_cpus(text)
 }
 
 /// `osnoise/cpus`.
-fn store_cpus(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_cpus(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     workload::set_cpus(command)
 }
 
 /// `osnoise/options`.
-fn show_options(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_options(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     workload::options().write_list(text).map_err(no_memory)
 }
 
 /// `osnoise/options`.
-fn store_options(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_options(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     workload::change_options(|options| options.changed(command))
 }
 
 /// `osnoise/period_us`.
-fn show_period(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_period(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", osnoise::times().period()).map_err(no_memory)
 }
 
 /// `osnoise/period_us`.
-fn store_period(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_period(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     osnoise::change_times(|times| times.with_period(command)).map_err(refused)
 }
 
 /// `osnoise/runtime_us`.
-fn show_runtime(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_runtime(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", osnoise::times().runtime()).map_err(no_memory)
 }
 
 /// `osnoise/runtime_us`.
-fn store_runtime(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_runtime(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     osnoise::change_times(|times| times.with_runtime(command)).map_err(refused)
 }
 
 /// `osnoise/stop_tracing_us`.
-fn show_stop(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_stop(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", workload::stop(false)).map_err(no_memory)
 }
 
 /// `osnoise/stop_tracing_us`.
-fn store_stop(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_stop(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     workload::set_stop(false, number::parse(command).map_err(refused)?);
     Ok(())
 }
 
 /// `osnoise/stop_tracing_total_us`.
-fn show_stop_total(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_stop_total(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", workload::stop(true)).map_err(no_memory)
 }
 
 /// `osnoise/stop_tracing_total_us`.
-fn store_stop_total(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_stop_total(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     workload::set_stop(true, number::parse(command).map_err(refused)?);
     Ok(())
 }
@@ -271,32 +270,32 @@ fn store_number(number: &Atomic<u64>, command: &[u8]) -> Result {
 }
 
 /// `osnoise/print_stack`, in microseconds.
-fn show_print_stack(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_print_stack(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     show_number(timerlat::print_stack(), text)
 }
 
 /// `osnoise/print_stack`.
-fn store_print_stack(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_print_stack(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     store_number(timerlat::print_stack(), command)
 }
 
 /// `osnoise/timerlat_align_us`.
-fn show_align(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_align(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     show_number(timerlat::align(), text)
 }
 
 /// `osnoise/timerlat_align_us`.
-fn store_align(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_align(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     store_number(timerlat::align(), command)
 }
 
 /// `osnoise/timerlat_period_us`.
-fn show_tick_period(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_tick_period(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     show_number(timerlat::period(), text)
 }
 
 /// `osnoise/timerlat_period_us`.
-fn store_tick_period(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_tick_period(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let period = parse_period(command).map_err(refused)?;
     timerlat::period().store(period, Relaxed);
     Ok(())

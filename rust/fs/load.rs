@@ -8,7 +8,7 @@
 
 use super::file::{
     Arg,
-    At,
+    FileIdentity,
     Step,
     TraceFile, //
 };
@@ -23,7 +23,7 @@ pub(crate) struct TickFile(UserLoad);
 
 impl TickFile {
     /// Opens it.
-    pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         let Arg::Cpu(cpu) = at.arg else {
             return Err(EINVAL);
         };
@@ -32,7 +32,12 @@ impl TickFile {
 }
 
 impl TraceFile for TickFile {
-    fn read(&mut self, _at: &At<'_>, _out: &mut IovIterDest<'_>, _pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        _at: &FileIdentity<'_>,
+        _out: &mut IovIterDest<'_>,
+        _pos: &mut i64,
+    ) -> Result<Step> {
         self.0.wait()?;
         Ok(Step::Bytes(0))
     }

@@ -7,7 +7,7 @@
 //! the ring is touched, so that a page fault happens where it is allowed.
 
 use super::file::{
-    At,
+    FileIdentity,
     TraceFile, //
 };
 use crate::{
@@ -33,13 +33,18 @@ pub(crate) struct Marker;
 
 impl Marker {
     /// Opens it.
-    pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Ok(KBox::new(Self, GFP_KERNEL)?)
     }
 }
 
 impl TraceFile for Marker {
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, _pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        _pos: &mut i64,
+    ) -> Result<usize> {
         if !at.inst.options().has(Opt::Markers) {
             return Err(EINVAL);
         }
@@ -55,13 +60,18 @@ pub(crate) struct RawMarker;
 
 impl RawMarker {
     /// Opens it.
-    pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Ok(KBox::new(Self, GFP_KERNEL)?)
     }
 }
 
 impl TraceFile for RawMarker {
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, _pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        _pos: &mut i64,
+    ) -> Result<usize> {
         if !at.inst.options().has(Opt::Markers) {
             return Err(EINVAL);
         }

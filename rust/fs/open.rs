@@ -10,9 +10,9 @@
 use super::{
     file::{
         Arg,
-        At,
+        FileIdentity,
         FileNode,
-        Ready,
+        PollState,
         Step,
         TraceFile, //
     },
@@ -80,7 +80,7 @@ impl OpenFile {
         locked_down()?;
         let handler = node.handler.ok_or(EINVAL)?;
         let counted = node.inst.get()?;
-        let file = handler.open(&At {
+        let file = handler.open(&FileIdentity {
             inst: &node.inst,
             arg: node.arg,
             reads,
@@ -103,8 +103,8 @@ impl OpenFile {
         Ok(open)
     }
 
-    fn at(&self) -> At<'_> {
-        At {
+    fn at(&self) -> FileIdentity<'_> {
+        FileIdentity {
             inst: &self.inst,
             arg: self.arg,
             reads: self.reads,
@@ -254,7 +254,7 @@ impl OpenFile {
     }
 
     /// Returns what there is. If that is nothing, `poller` is going to be woken up.
-    pub(crate) fn ready(&self, poller: &Poller<'_>) -> Ready {
+    pub(crate) fn ready(&self, poller: &Poller<'_>) -> PollState {
         self.file.lock().ready(&self.at(), poller)
     }
 

@@ -5,7 +5,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         Step,
         TraceFile, //
     },
@@ -36,62 +36,74 @@ const PIECE: usize = 256;
 
 /// What the tasks of a list are chosen for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum PidPurpose {
     Events,
     Functions,
 }
 
 /// One of them, open.
 struct PidFile {
-    of: Of,
+    of: PidPurpose,
     list: PidList,
     text: KBox<dyn TraceFile>,
 }
 
 impl PidFile {
-    fn open(of: Of, list: PidList, text: KBox<dyn TraceFile>) -> Result<KBox<dyn TraceFile>> {
+    fn open(
+        of: PidPurpose,
+        list: PidList,
+        text: KBox<dyn TraceFile>,
+    ) -> Result<KBox<dyn TraceFile>> {
         Ok(KBox::new(Self { of, list, text }, GFP_KERNEL)?)
     }
 }
 
-fn show_only(at: &At<'_>, text: &mut Text) -> Result {
+fn show_only(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_pids(PidList::Only, text).map_err(no_memory)
 }
 
-fn show_never(at: &At<'_>, text: &mut Text) -> Result {
+fn show_never(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     at.inst.show_pids(PidList::Never, text).map_err(no_memory)
 }
 
-fn show_functions_of(at: &At<'_>, text: &mut Text) -> Result {
+fn show_functions_of(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let shown = at.inst.show_function_pids(PidList::Only, text);
     shown.map_err(no_memory)
 }
 
-fn show_no_functions_of(at: &At<'_>, text: &mut Text) -> Result {
+fn show_no_functions_of(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let shown = at.inst.show_function_pids(PidList::Never, text);
     shown.map_err(no_memory)
 }
 
 /// Opens `set_event_pid`.
-pub(crate) fn open_only(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    PidFile::open(Of::Events, PidList::Only, TextFile::show(show_only)?)
+pub(crate) fn open_only(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
+    PidFile::open(
+        PidPurpose::Events,
+        PidList::Only,
+        TextFile::show(show_only)?,
+    )
 }
 
 /// Opens `set_event_notrace_pid`.
-pub(crate) fn open_never(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    PidFile::open(Of::Events, PidList::Never, TextFile::show(show_never)?)
+pub(crate) fn open_never(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
+    PidFile::open(
+        PidPurpose::Events,
+        PidList::Never,
+        TextFile::show(show_never)?,
+    )
 }
 
 /// Opens `set_ftrace_pid`.
-pub(super) fn open_functions_of(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+pub(super) fn open_functions_of(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     let text = TextFile::show(show_functions_of)?;
-    PidFile::open(Of::Functions, PidList::Only, text)
+    PidFile::open(PidPurpose::Functions, PidList::Only, text)
 }
 
 /// Opens `set_ftrace_notrace_pid`.
-pub(super) fn open_no_functions_of(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+pub(super) fn open_no_functions_of(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     let text = TextFile::show(show_no_functions_of)?;
-    PidFile::open(Of::Functions, PidList::Never, text)
+    PidFile::open(PidPurpose::Functions, PidList::Never, text)
 }
 
 fn refused(wrong: PidError) -> Error {
@@ -138,30 +150,40 @@ fn add(list: &mut Option<PidSelection>, pid: u32) -> Result {
 }
 
 impl TraceFile for PidFile {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         self.text.read(at, out, pos)
     }
 
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         if input.is_empty() {
             return Ok(0);
         }
         let (list, used) = parse(input)?;
         match self.of {
-            Of::Events => at.inst.add_pids(self.list, list)?,
-            Of::Functions => at.inst.add_function_pids(self.list, list)?,
+            PidPurpose::Events => at.inst.add_pids(self.list, list)?,
+            PidPurpose::Functions => at.inst.add_function_pids(self.list, list)?,
         }
         *pos = pos.saturating_add_unsigned(used as u64);
         Ok(used)
     }
 
-    fn truncate(&mut self, at: &At<'_>) -> Result {
+    fn truncate(&mut self, at: &FileIdentity<'_>) -> Result {
         match self.of {
-            Of::Events => {
+            PidPurpose::Events => {
                 at.inst.clear_pids(self.list);
                 Ok(())
             }
-            Of::Functions => at.inst.clear_function_pids(self.list),
+            PidPurpose::Functions => at.inst.clear_function_pids(self.list),
         }
     }
 }

@@ -10,11 +10,11 @@
 
 use super::{
     file::{
-        At,
-        Ready,
+        FileIdentity,
+        PollState,
+        SleepCondition, //
         Step,
         TraceFile,
-        Want, //
     },
     line_queue::{
         LineQueue,
@@ -33,7 +33,7 @@ use crate::{
         merge::{
             self,
             Heads,
-            Settled, //
+            SettledState, //
         },
         Buf, //
     },
@@ -50,8 +50,8 @@ use crate::{
     },
     output::{
         Delay,
-        Maker,
-        Seen,
+        EventFormatter,
+        SeenEvent,
         Style,
         Text, //
     },
@@ -67,16 +67,16 @@ use kernel::{
 };
 
 /// Opens `trace_pipe`, unless another open file consumes the same events.
-pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    open_as(at, Maker::lines()?)
+pub(crate) fn open(at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
+    open_as(at, EventFormatter::lines()?)
 }
 
 /// Opens `trace_pipe_json`, on the same condition.
-pub(crate) fn open_json(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    open_as(at, Maker::json())
+pub(crate) fn open_json(at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
+    open_as(at, EventFormatter::json())
 }
 
-fn open_as(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
+fn open_as(at: &FileIdentity<'_>, maker: EventFormatter) -> Result<KBox<dyn TraceFile>> {
     at.inst.hand_in();
     if at.inst.options().has(Opt::PipeShare) {
         return share::open(at, maker);
@@ -99,7 +99,7 @@ fn open_as(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
 
 /// The file.
 struct Pipe {
-    maker: Maker,
+    maker: EventFormatter,
     /// They have the form that `latency-format` asked for when it was opened.
     latency: bool,
     cpus: KVec<Consumer>,
@@ -118,7 +118,7 @@ impl Pipe {
     fn fill(&mut self, inst: &Arc<Instance>, wanted: WantedText) -> Result<bool> {
         let style = style_of(inst);
         // Time has passed since the last read.
-        let mut settled = Settled::default();
+        let mut settled = SettledState::default();
         let mut number = 0u64;
         while self.lines.text().bytes().len() < wanted.bytes {
             let mut pipes = Pipes {
@@ -155,8 +155,8 @@ impl Pipe {
                 return made.map(|_| too_long);
             }
             let taken = match made? {
-                Made::Next => cpu.take(inst.buffers()),
-                Made::Both => cpu.take_both(inst.buffers()),
+                LineEvents::Next => cpu.take(inst.buffers()),
+                LineEvents::Both => cpu.take_both(inst.buffers()),
             };
             if taken {
                 number = number.saturating_add(1);
@@ -172,7 +172,12 @@ impl Pipe {
 }
 
 impl TraceFile for Pipe {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         let too_long = match self.lines.wants(out) {
             Some(wanted) => self.fill(at.inst, wanted)?,
             None => false,
@@ -181,7 +186,7 @@ impl TraceFile for Pipe {
             if too_long {
                 return Ok(Step::Bytes(0));
             }
-            return Ok(Step::Empty(Want {
+            return Ok(Step::Empty(SleepCondition {
                 buf: Buf::Live,
                 cpus: at.cpus(),
                 ends_when_off: self.delivered,
@@ -191,15 +196,15 @@ impl TraceFile for Pipe {
         self.lines.give(out, pos)
     }
 
-    fn ready(&mut self, at: &At<'_>, poller: &Poller<'_>) -> Ready {
+    fn ready(&mut self, at: &FileIdentity<'_>, poller: &Poller<'_>) -> PollState {
         let more = at.inst.poll_share(at.cpus(), poller);
-        Ready::to_read(more || !self.lines.is_empty())
+        PollState::to_read(more || !self.lines.is_empty())
     }
 }
 
 /// The events that a line was made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum LineEvents {
     /// The next one.
     Next,
     /// The next one and the one after it: entry and exit of a function.
@@ -211,7 +216,7 @@ enum Made {
 fn write_last(
     consumer: &mut Consumer,
     inst: &Arc<Instance>,
-    maker: &mut Maker,
+    maker: &mut EventFormatter,
     style: Style,
     text: &mut Text,
 ) -> Result {
@@ -235,7 +240,7 @@ fn write_last(
     maker
         .write_lost(consumer.cpu(), lost, text)
         .map_err(no_memory)?;
-    let seen = Seen {
+    let seen = SeenEvent {
         cpu: consumer.cpu(),
         stamp,
         record,
@@ -254,20 +259,20 @@ fn write_last(
 fn write_next(
     consumer: &Consumer,
     after: Option<WholeRecord<'_>>,
-    maker: &mut Maker,
+    maker: &mut EventFormatter,
     style: Style,
     latency: Option<u64>,
     text: &mut Text,
-) -> Result<Made> {
+) -> Result<LineEvents> {
     let Some(event) = consumer.next() else {
-        return Ok(Made::Next);
+        return Ok(LineEvents::Next);
     };
     let exit = after
         .map(WholeRecord::bytes)
         .filter(|exit| graph::is_leaf(&event.record, exit));
     let cpu = consumer.cpu();
     maker.write_lost(cpu, event.lost, text).map_err(no_memory)?;
-    let seen = Seen {
+    let seen = SeenEvent {
         cpu,
         stamp: event.stamp,
         record: event.record,
@@ -279,8 +284,8 @@ fn write_next(
     };
     maker.write_event(style, &seen, text).map_err(no_memory)?;
     Ok(match exit {
-        Some(_) => Made::Both,
-        None => Made::Next,
+        Some(_) => LineEvents::Both,
+        None => LineEvents::Next,
     })
 }
 

@@ -6,7 +6,7 @@
 use super::{
     file::{
         Arg,
-        At,
+        FileIdentity,
         FileKind,
         Handler::{
             Knob,
@@ -21,12 +21,12 @@ use super::{
     },
     tree::{
         entry,
-        EntryPlace::TopOnly,
-        TreeEntry,
-        What::{
+        EntryKind::{
             CpuFiles,
             File, //
         },
+        EntryPlace::TopOnly,
+        TreeEntry,
         WRITE, //
     },
 };
@@ -34,7 +34,7 @@ use crate::{
     hooks,
     kapi::sort::{
         self,
-        Keyed, //
+        SortedItem, //
     },
     output::Text,
     text::{
@@ -83,12 +83,12 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
 }
 
 /// `function_profile_enabled`.
-fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
+fn show_enabled(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", u8::from(at.inst.profiles_functions())).map_err(no_memory)
 }
 
 /// `function_profile_enabled`.
-fn store_enabled(at: &At<'_>, command: &[u8]) -> Result {
+fn store_enabled(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     if !number::parse_switch(command).map_err(refused)? {
         at.inst.stop_profile();
         return Ok(());
@@ -101,12 +101,12 @@ fn store_enabled(at: &At<'_>, command: &[u8]) -> Result {
 static MEASURES: Atomic<bool> = Atomic::new(hooks::GRAPH_IS_THERE);
 
 /// `function_profile_time`.
-fn show_time(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_time(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", u8::from(MEASURES.load(Relaxed))).map_err(no_memory)
 }
 
 /// `function_profile_time`.
-fn store_time(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_time(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let measures = number::parse_flag(command).map_err(refused)?;
     if measures && !hooks::GRAPH_IS_THERE {
         return Err(ENODEV);
@@ -125,18 +125,18 @@ struct ProfileLine {
     totals: ProfileTotals,
 }
 
-impl Keyed for ProfileLine {
+impl SortedItem for ProfileLine {
     fn key(&self) -> (u64, u64) {
         (!self.weight, self.place as u64)
     }
 }
 
 /// Opens a file of `trace_stat`. As in ftrace its mode allows writing, which is refused.
-fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     TextFile::show(show_stat)
 }
 
-fn show_stat(at: &At<'_>, text: &mut Text) -> Result {
+fn show_stat(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let Arg::Cpu(cpu) = at.arg else {
         return Err(EINVAL);
     };

@@ -12,11 +12,11 @@
 use super::{
     file::{
         Arg,
-        At,
-        Ready,
+        FileIdentity,
+        PollState,
+        SleepCondition, //
         Step,
         TraceFile,
-        Want, //
     },
     text_file::give, //
 };
@@ -47,19 +47,19 @@ pub(crate) struct RawFile {
 
 impl RawFile {
     /// Opens `trace_pipe_raw`.
-    pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open_on(at, Buf::Live)
     }
 
     /// Opens `snapshot_raw`.
-    pub(crate) fn open_snapshot(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open_snapshot(at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         if at.inst.keeps_maximum() {
             return Err(EBUSY);
         }
         Self::open_on(at, Buf::Snapshot)
     }
 
-    fn open_on(at: &At<'_>, buf: Buf) -> Result<KBox<dyn TraceFile>> {
+    fn open_on(at: &FileIdentity<'_>, buf: Buf) -> Result<KBox<dyn TraceFile>> {
         let Arg::Cpu(cpu) = at.arg else {
             return Err(EINVAL);
         };
@@ -74,7 +74,7 @@ impl RawFile {
     }
 
     /// Gets the next sub-buffer, or of its events those for which the user has room.
-    fn fill(&mut self, at: &At<'_>, room: usize) -> Result<PartialTake> {
+    fn fill(&mut self, at: &FileIdentity<'_>, room: usize) -> Result<PartialTake> {
         // Until it is done, nothing of the page is to be given, whatever happens.
         self.given = usize::MAX;
         if self.buf == Buf::Snapshot && at.inst.keeps_maximum() {
@@ -94,13 +94,18 @@ impl RawFile {
 impl TraceFile for RawFile {
     /// A buffer without room for the header and one event gets nothing, as from ftrace; what is
     /// there waits for a read with a longer one.
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         if self.given >= self.page.bytes().len() {
             match self.fill(at, out.len())? {
                 PartialTake::Taken => {}
                 PartialTake::TooShort => return Ok(Step::Bytes(0)),
                 PartialTake::Empty => {
-                    return Ok(Step::Empty(Want {
+                    return Ok(Step::Empty(SleepCondition {
                         buf: self.buf,
                         cpus: CpuSel::One(self.cpu),
                         ends_when_off: false,
@@ -111,12 +116,12 @@ impl TraceFile for RawFile {
         give(self.page.bytes(), &mut self.given, out, pos)
     }
 
-    fn ready(&mut self, at: &At<'_>, poller: &Poller<'_>) -> Ready {
+    fn ready(&mut self, at: &FileIdentity<'_>, poller: &Poller<'_>) -> PollState {
         let cpus = CpuSel::One(self.cpu);
         let more = match self.buf {
             Buf::Live => at.inst.poll_share(cpus, poller),
             Buf::Snapshot => at.inst.poll(self.buf, cpus, poller),
         };
-        Ready::to_read(more || self.given < self.page.bytes().len())
+        PollState::to_read(more || self.given < self.page.bytes().len())
     }
 }

@@ -12,11 +12,11 @@
 
 use super::{
     file::{
-        At,
-        Ready,
+        FileIdentity,
+        PollState,
+        SleepCondition, //
         Step,
         TraceFile,
-        Want, //
     },
     line_queue::LineQueue,
     style::style_of,
@@ -30,7 +30,7 @@ use crate::{
     buffers::{
         merge::{
             self,
-            Settled, //
+            SettledState, //
         },
         progress::Progress,
         recorded::RecordedTotal,
@@ -45,8 +45,8 @@ use crate::{
         }, //
     },
     output::{
-        Maker,
-        Seen,
+        EventFormatter,
+        SeenEvent,
         Style, //
     }, //
 };
@@ -56,7 +56,7 @@ use kernel::{
 };
 
 /// Opens the file.
-pub(crate) fn open(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
+pub(crate) fn open(at: &FileIdentity<'_>, maker: EventFormatter) -> Result<KBox<dyn TraceFile>> {
     let (mut cpus, mut all) = (KVec::new(), KVec::new());
     for cpu in at.cpus().iter() {
         let now = at.inst.buffers().counts(cpu)?;
@@ -79,7 +79,7 @@ pub(crate) fn open(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
 
 /// The file.
 struct Share {
-    maker: Maker,
+    maker: EventFormatter,
     cpus: KVec<CpuTour>,
     /// The progress of the reader on each of these CPUs.
     progress: KVec<Progress>,
@@ -94,13 +94,13 @@ struct Share {
 
 impl Share {
     /// Makes the text of the next events, at least `wanted` bytes if there are that many.
-    fn fill(&mut self, at: &At<'_>, wanted: usize) -> Result {
+    fn fill(&mut self, at: &FileIdentity<'_>, wanted: usize) -> Result {
         let style = style_of(at.inst);
         self.last = at.inst.buffers().recorded_total(at.cpus());
         self.go_on(at)?;
         self.drained = false;
         // Time has passed since the last read.
-        let mut settled = Settled::default();
+        let mut settled = SettledState::default();
         while self.lines.text().bytes().len() < wanted {
             let mut tours = Tours {
                 inst: at.inst,
@@ -118,7 +118,7 @@ impl Share {
     }
 
     /// Goes to the rings that are live now, and counts what was missed meanwhile.
-    fn go_on(&mut self, at: &At<'_>) -> Result {
+    fn go_on(&mut self, at: &FileIdentity<'_>) -> Result {
         loop {
             let live = at.inst.buffers().bank(Buf::Live);
             let mut same = true;
@@ -143,7 +143,7 @@ impl Share {
 
     /// Writes the next event of the CPU at `place`, and passes it. Returns whether to look for
     /// events again.
-    fn pass(&mut self, at: &At<'_>, place: usize, style: Style) -> Result<bool> {
+    fn pass(&mut self, at: &FileIdentity<'_>, place: usize, style: Style) -> Result<bool> {
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(false);
         };
@@ -161,7 +161,7 @@ impl Share {
                     None => Ok(false),
                 };
             }
-            let seen = Seen {
+            let seen = SeenEvent {
                 cpu: cpu.cpu,
                 stamp,
                 record,
@@ -180,7 +180,7 @@ impl Share {
     /// its exit if that is the event after it.
     fn pass_call(
         &mut self,
-        at: &At<'_>,
+        at: &FileIdentity<'_>,
         place: usize,
         (stamp, record): (u64, WholeRecord<'_>),
         style: Style,
@@ -190,7 +190,7 @@ impl Share {
         };
         cpu.pass();
         let leaf = cpu.exits(at.inst, &record)?;
-        let seen = Seen {
+        let seen = SeenEvent {
             cpu: cpu.cpu,
             stamp,
             record,
@@ -209,12 +209,17 @@ impl Share {
 }
 
 impl TraceFile for Share {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         if let Some(wanted) = self.lines.wants(out) {
             self.fill(at, wanted.bytes)?;
         }
         if self.lines.is_empty() {
-            return Ok(Step::Empty(Want {
+            return Ok(Step::Empty(SleepCondition {
                 buf: Buf::Live,
                 cpus: at.cpus(),
                 ends_when_off: self.delivered,
@@ -228,11 +233,11 @@ impl TraceFile for Share {
         Some(self.last)
     }
 
-    fn ready(&mut self, at: &At<'_>, poller: &Poller<'_>) -> Ready {
+    fn ready(&mut self, at: &FileIdentity<'_>, poller: &Poller<'_>) -> PollState {
         let more = at
             .inst
             .buffers()
             .poll_recorded(at.cpus(), self.last, poller);
-        Ready::to_read(more || !self.drained || !self.lines.is_empty())
+        PollState::to_read(more || !self.drained || !self.lines.is_empty())
     }
 }

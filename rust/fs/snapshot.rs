@@ -7,7 +7,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         Step,
         TraceFile, //
     },
@@ -40,7 +40,7 @@ pub(crate) struct SnapshotFile {
 
 impl SnapshotFile {
     /// Opens it.
-    pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn open(at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         // One that a trigger took a moment ago is seen.
         at.inst.settle();
         let file = Self {
@@ -51,14 +51,24 @@ impl SnapshotFile {
 }
 
 impl TraceFile for SnapshotFile {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         if at.inst.keeps_maximum() {
             return Err(EBUSY);
         }
         self.text.read(at, out, pos)
     }
 
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         let len = input.len();
         at.inst.settle();
         let whole = at.cpus() == CpuSel::All;

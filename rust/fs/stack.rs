@@ -5,7 +5,7 @@
 
 use super::{
     file::{
-        At, FileKind,
+        FileIdentity, FileKind,
         Handler::{
             Knob,
             List, //
@@ -17,13 +17,13 @@ use super::{
     text_file::{
         no_memory,
         refused,
-        Moves, //
+        PositionMove, //
     },
     tree::{
         entry,
+        EntryKind::File,
         EntryPlace::TopOnly,
         TreeEntry,
-        What::File,
         WRITE, //
     },
 };
@@ -44,7 +44,7 @@ static ENTRIES: &[TreeEntry] = &[
     entry(
         c"stack_max_size",
         TopOnly,
-        File(Moving(show_max, store_max, Moves::Not)),
+        File(Moving(show_max, store_max, PositionMove::Not)),
     ),
     entry(c"stack_trace", TopOnly, File(List(show_stack))),
     entry(
@@ -65,17 +65,17 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
 }
 
 /// `stack_max_size`, in bytes.
-fn show_max(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_max(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", hooks::stack_max() as i64).map_err(no_memory)
 }
 
 /// `stack_max_size`.
-fn store_max(_at: &At<'_>, command: &[u8]) -> Result {
+fn store_max(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     hooks::set_stack_max(number::parse(command).map_err(refused)?)
 }
 
 /// `stack_trace`.
-fn show_stack(at: &At<'_>, text: &mut Text) -> Result {
+fn show_stack(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let disabled = !at.inst.traces_stacks() && hooks::stack_max() == 0;
     let rows = hooks::stack_rows()?;
     depths::write_stack(
@@ -88,12 +88,12 @@ fn show_stack(at: &At<'_>, text: &mut Text) -> Result {
 }
 
 /// `stack_tracer_enabled`.
-fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
+fn show_enabled(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", u8::from(at.inst.traces_stacks())).map_err(no_memory)
 }
 
 /// `stack_tracer_enabled`.
-fn store_enabled(at: &At<'_>, command: &[u8]) -> Result {
+fn store_enabled(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     match number::parse_switch(command).map_err(refused)? {
         true => at.inst.trace_stacks(),
         false => {

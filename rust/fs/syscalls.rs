@@ -3,7 +3,7 @@
 //! `syscall_user_buf_size`: how many bytes are recorded of what arguments of system calls point to.
 
 use super::{
-    file::At,
+    file::FileIdentity,
     text_file::{
         no_memory,
         refused, //
@@ -17,12 +17,12 @@ use core::fmt::Write;
 use kernel::prelude::*;
 
 /// `syscall_user_buf_size`, in bytes.
-pub(crate) fn show_user_bytes(at: &At<'_>, text: &mut Text) -> Result {
+pub(crate) fn show_user_bytes(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", at.inst.syscall_user_bytes()).map_err(no_memory)
 }
 
 /// `syscall_user_buf_size`, in bytes.
-pub(crate) fn store_user_bytes(at: &At<'_>, command: &[u8]) -> Result {
+pub(crate) fn store_user_bytes(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     at.inst
         .set_syscall_user_bytes(number::parse(command).map_err(refused)?);
     Ok(())

@@ -8,7 +8,7 @@
 //! is true then. Called by the table of `fs::tree`.
 
 use super::file::{
-    At,
+    FileIdentity,
     Step,
     TraceFile, //
 };
@@ -34,14 +34,14 @@ const LONGEST_WORD: usize = 63;
 const LONGEST_LINE: usize = MAX_TEXT;
 
 /// Writes the text of a file. The only way for a printer to fail is memory.
-pub(crate) type Show = fn(&At<'_>, &mut Text) -> Result;
+pub(crate) type Show = fn(&FileIdentity<'_>, &mut Text) -> Result;
 /// Obeys one command.
-pub(crate) type Store = fn(&At<'_>, &[u8]) -> Result;
+pub(crate) type Store = fn(&FileIdentity<'_>, &[u8]) -> Result;
 
 /// How far a write moves the position of the open file: programs that read after what they wrote
 /// see it.
 #[derive(Clone, Copy)]
-pub(crate) enum Moves {
+pub(crate) enum PositionMove {
     /// By what was written.
     Len,
     /// By one.
@@ -57,7 +57,7 @@ struct TextChange {
     store: Store,
     /// The longest write that is obeyed.
     longest: usize,
-    moves: Moves,
+    moves: PositionMove,
 }
 
 /// A file with one text.
@@ -77,25 +77,29 @@ impl TextFile {
     }
 
     /// A file that can be read and written.
-    pub(crate) fn knob(show: Show, store: Store, moves: Moves) -> Result<KBox<dyn TraceFile>> {
+    pub(crate) fn knob(
+        show: Show,
+        store: Store,
+        moves: PositionMove,
+    ) -> Result<KBox<dyn TraceFile>> {
         Self::limited(show, store, usize::MAX, moves)
     }
 
     /// The same, where a write of more than a word is EINVAL before anything is copied.
     pub(crate) fn word(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
-        Self::limited(show, store, LONGEST_WORD, Moves::Len)
+        Self::limited(show, store, LONGEST_WORD, PositionMove::Len)
     }
 
     /// The same for a text of less than a page.
     pub(crate) fn line(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
-        Self::limited(show, store, LONGEST_LINE, Moves::Len)
+        Self::limited(show, store, LONGEST_LINE, PositionMove::Len)
     }
 
     fn limited(
         show: Show,
         store: Store,
         longest: usize,
-        moves: Moves,
+        moves: PositionMove,
     ) -> Result<KBox<dyn TraceFile>> {
         let change = TextChange {
             store,
@@ -115,7 +119,7 @@ impl TextFile {
         Ok(KBox::new(file, GFP_KERNEL)?)
     }
 
-    fn make(&self, at: &At<'_>) -> Result<Text> {
+    fn make(&self, at: &FileIdentity<'_>) -> Result<Text> {
         let mut text = Text::new();
         (self.show)(at, &mut text)?;
         Ok(text)
@@ -123,7 +127,12 @@ impl TextFile {
 }
 
 impl TraceFile for TextFile {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         let kept = self.text.take().filter(|_| *pos == self.next);
         let text = text_at(*pos, kept, || self.make(at))?;
         let step = copy_at(self.text.insert(text).bytes(), out, pos)?;
@@ -131,7 +140,12 @@ impl TraceFile for TextFile {
         Ok(step)
     }
 
-    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         let change = self.change.as_ref().ok_or(EINVAL)?;
         let len = input.len();
         if len > change.longest {
@@ -139,15 +153,15 @@ impl TraceFile for TextFile {
         }
         let command = command(input)?;
         let before = match change.moves {
-            Moves::OneIfNew => Some(self.make(at)?),
+            PositionMove::OneIfNew => Some(self.make(at)?),
             _ => None,
         };
         (change.store)(at, &command)?;
         let moved = match (change.moves, before) {
-            (Moves::Len, _) => len,
-            (Moves::One, _) => 1,
-            (Moves::Not, _) => 0,
-            (Moves::OneIfNew, before) => {
+            (PositionMove::Len, _) => len,
+            (PositionMove::One, _) => 1,
+            (PositionMove::Not, _) => 0,
+            (PositionMove::OneIfNew, before) => {
                 let now = self.make(at)?;
                 usize::from(before.is_none_or(|before| before.bytes() != now.bytes()))
             }

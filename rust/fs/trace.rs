@@ -12,7 +12,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         Step,
         TraceFile, //
     },
@@ -32,10 +32,10 @@ use crate::{
         merge::{
             self,
             Heads,
-            Settled, //
+            SettledState, //
         },
         stream::{
-            Entered,
+            EnteredCopy,
             Page,
             Tour,
             View, //
@@ -62,7 +62,7 @@ use crate::{
     output::{
         Delay,
         LinePrinter,
-        Seen,
+        SeenEvent,
         Style,
         Text, //
     },
@@ -94,7 +94,7 @@ use kernel::{
 const CHUNK: usize = 64 * 1024;
 
 /// Opens the file.
-pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+pub(crate) fn open(at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
     Ok(KBox::new(Trace::new(at, Buf::Live), GFP_KERNEL)?)
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Trace {
 
 impl Trace {
     /// Returns the file that shows `buf`.
-    pub(super) fn new(at: &At<'_>, buf: Buf) -> Self {
+    pub(super) fn new(at: &FileIdentity<'_>, buf: Buf) -> Self {
         if buf == Buf::Live && at.reads {
             at.inst.hand_in();
         }
@@ -122,7 +122,12 @@ impl Trace {
 }
 
 impl TraceFile for Trace {
-    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    fn read(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+    ) -> Result<Step> {
         let wanted = u64::try_from(*pos).map_err(|_| EINVAL)?;
         let reading = match &mut self.reading {
             Some(reading) if wanted != 0 && wanted >= reading.start => reading,
@@ -149,7 +154,7 @@ impl TraceFile for Trace {
     }
 
     /// Empties the buffers.
-    fn truncate(&mut self, at: &At<'_>) -> Result {
+    fn truncate(&mut self, at: &FileIdentity<'_>) -> Result {
         match self.shown.of_maximum {
             true => {
                 at.inst.settle();
@@ -164,7 +169,7 @@ impl TraceFile for Trace {
     /// Ignores what is written: opening the file with truncation did the work.
     fn write(
         &mut self,
-        _at: &At<'_>,
+        _at: &FileIdentity<'_>,
         input: &mut UserSliceReader,
         _pos: &mut i64,
     ) -> Result<usize> {
@@ -212,7 +217,7 @@ struct Reading {
     cpus: KVec<CpuTour>,
     /// These are all CPUs.
     whole: bool,
-    settled: Settled,
+    settled: SettledState,
     /// Text that the reader did not ask for yet.
     text: Text,
     /// The position of `text` in the file.
@@ -257,7 +262,7 @@ impl Reading {
             lines: LinePrinter::new()?,
             cpus: list,
             whole: cpus == CpuSel::All,
-            settled: Settled::default(),
+            settled: SettledState::default(),
             text: Text::new(),
             start: 0,
             printed: 0,
@@ -429,7 +434,7 @@ impl Reading {
             if self.latency {
                 self.kept.keep(record)?;
             } else {
-                let seen = Seen {
+                let seen = SeenEvent {
                     cpu: number,
                     stamp,
                     record,
@@ -467,7 +472,7 @@ impl Reading {
         cpu.pass();
         let looks = cpu.stamp().is_none();
         let leaf = cpu.exits(inst, &record)?;
-        let seen = Seen {
+        let seen = SeenEvent {
             cpu: cpu.cpu,
             stamp,
             record,
@@ -500,7 +505,7 @@ impl Reading {
         let Some(record) = self.kept.record() else {
             return Ok(());
         };
-        let seen = Seen {
+        let seen = SeenEvent {
             cpu,
             stamp,
             record,
@@ -601,7 +606,7 @@ impl View for Copies<'_> {
         cpu.walk.view(self.inst.buffers(), cpu.bank, cpu.cpu, after)
     }
 
-    fn enter(&mut self, entered: Entered) -> bool {
+    fn enter(&mut self, entered: EnteredCopy) -> bool {
         let cpu = &mut *self.cpu;
         cpu.missed = cpu.missed.saturating_add(entered.missed);
         cpu.walk.enter(entered.seen)

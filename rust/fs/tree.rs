@@ -45,7 +45,7 @@ use super::{
     snapshot::SnapshotFile,
     stack,
     syscalls,
-    text_file::Moves,
+    text_file::PositionMove,
     trace,
     user_events, //
 };
@@ -91,7 +91,7 @@ pub(super) enum EntryPlace {
 use EntryPlace::*;
 
 /// What a name stands for.
-pub(super) enum What {
+pub(super) enum EntryKind {
     /// A file.
     File(Handler),
     /// A folder, its name with a slash, and its files.
@@ -114,16 +114,16 @@ pub(super) enum What {
     /// The folder in which users make instances.
     Instances,
 }
-use What::*;
+use EntryKind::*;
 
 /// One name in a folder.
 pub(super) struct TreeEntry {
     name: &'static CStr,
     place: EntryPlace,
-    what: What,
+    what: EntryKind,
 }
 
-pub(super) const fn entry(name: &'static CStr, place: EntryPlace, what: What) -> TreeEntry {
+pub(super) const fn entry(name: &'static CStr, place: EntryPlace, what: EntryKind) -> TreeEntry {
     TreeEntry { name, place, what }
 }
 
@@ -143,7 +143,11 @@ static INSTANCE: &[TreeEntry] = &[
     entry(
         c"buffer_percent",
         Everywhere,
-        File(Moving(knob::show_percent, knob::store_percent, Moves::One)),
+        File(Moving(
+            knob::show_percent,
+            knob::store_percent,
+            PositionMove::One,
+        )),
     ),
     entry(
         c"buffer_size_kb",
@@ -156,7 +160,7 @@ static INSTANCE: &[TreeEntry] = &[
         File(Moving(
             knob::show_subbuf_size,
             knob::store_subbuf_size,
-            Moves::OneIfNew,
+            PositionMove::OneIfNew,
         )),
     ),
     entry(
@@ -276,7 +280,11 @@ static INSTANCE: &[TreeEntry] = &[
     entry(
         c"tracing_cpumask",
         Everywhere,
-        File(Moving(knob::show_cpumask, knob::store_cpumask, Moves::Not)),
+        File(Moving(
+            knob::show_cpumask,
+            knob::store_cpumask,
+            PositionMove::Not,
+        )),
     ),
     entry(
         c"tracing_on",
@@ -284,7 +292,7 @@ static INSTANCE: &[TreeEntry] = &[
         File(Moving(
             knob::show_tracing_on,
             knob::store_tracing_on,
-            Moves::One,
+            PositionMove::One,
         )),
     ),
 ];

@@ -7,7 +7,7 @@
 
 use super::{
     file::{
-        At,
+        FileIdentity,
         FileKind,
         Handler::{
             List,
@@ -18,9 +18,9 @@ use super::{
     text_file::no_memory,
     tree::{
         entry,
+        EntryKind::File,
         EntryPlace::TopOnly,
         TreeEntry,
-        What::File,
         WRITE, //
     },
 };
@@ -65,7 +65,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
 }
 
 /// `user_events_status`.
-fn show_status(_at: &At<'_>, text: &mut Text) -> Result {
+fn show_status(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     user_events::write_status(text).map_err(no_memory)
 }
 
@@ -76,7 +76,7 @@ struct UserEventsData {
 }
 
 impl UserEventsData {
-    fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    fn open(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
         Ok(KBox::new(
             Self {
                 events: KVec::new(),
@@ -183,18 +183,27 @@ fn text_at(place: UserPtr) -> Result<KVec<u8>> {
 }
 
 impl TraceFile for UserEventsData {
-    fn write(&mut self, _at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+    fn write(
+        &mut self,
+        _at: &FileIdentity<'_>,
+        input: &mut UserSliceReader,
+        pos: &mut i64,
+    ) -> Result<usize> {
         if *pos != 0 {
             return Err(EFAULT);
         }
         self.record(input.len(), |to| input.read_slice(to).is_ok())
     }
 
-    fn write_vector(&mut self, _at: &At<'_>, input: &mut IovIterSource<'_>) -> Result<usize> {
+    fn write_vector(
+        &mut self,
+        _at: &FileIdentity<'_>,
+        input: &mut IovIterSource<'_>,
+    ) -> Result<usize> {
         self.record(input.len(), |to| input.copy_from_iter(to) == to.len())
     }
 
-    fn control(&mut self, _at: &At<'_>, command: c_uint, argument: UserPtr) -> Result {
+    fn control(&mut self, _at: &FileIdentity<'_>, command: c_uint, argument: UserPtr) -> Result {
         match command {
             request::REGISTER => self.register(argument),
             request::DELETE => user_events::delete(&text_at(argument)?),

@@ -70,7 +70,7 @@ impl NameSpan {
 
 /// What a name of an event stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Described {
+pub(crate) struct DescribedName {
     pub(crate) ty: FieldType,
     pub(crate) offset: u32,
     pub(crate) size: u32,
@@ -80,7 +80,7 @@ pub(crate) struct Described {
 /// The fields of an event, the common ones included.
 pub(crate) trait NamedFields {
     /// Returns the field called `name`.
-    fn field(&self, name: &str) -> Option<Described>;
+    fn field(&self, name: &str) -> Option<DescribedName>;
 
     /// Returns the variable called `name`, of this event or of any.
     fn variable(&self, _event: Option<EventPath<'_>>, _name: &[u8]) -> NamedVariable {
@@ -105,7 +105,7 @@ pub(crate) trait NamedFields {
 
 /// A number in a record: one word that is loaded, and shifted twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NumberAt {
+pub(crate) struct PlacedNumber {
     /// Where the word begins that ends with the number, or at the beginning of the record.
     pub(crate) start: u32,
     pub(crate) up: u8,
@@ -115,7 +115,7 @@ pub(crate) struct NumberAt {
     pub(crate) pointer: bool,
 }
 
-impl NumberAt {
+impl PlacedNumber {
     /// Stands for no number.
     pub(super) const NONE: Self = Self {
         start: 0,
@@ -136,7 +136,7 @@ impl NumberAt {
 
 /// A string in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TextAt {
+pub(crate) struct PlacedText {
     pub(crate) ty: FieldType,
     pub(crate) offset: u32,
     pub(crate) size: u32,
@@ -153,8 +153,8 @@ pub(crate) enum ExprSource {
     Comm,
     /// The callers of the code that the event is in.
     Stack,
-    Number(NumberAt),
-    Text(TextAt),
+    Number(PlacedNumber),
+    Text(PlacedText),
     /// The callers that a field at this offset of the record has.
     StackAt(u32),
     /// The reference of the plan that has this place.
@@ -693,22 +693,22 @@ impl<'a, 'l> ExprParser<'a, 'l> {
 /// # Errors
 ///
 /// `NoMem` for an array of numbers.
-fn located(field: Described) -> Result<ExprSource, HistErrno> {
-    let Described {
+fn located(field: DescribedName) -> Result<ExprSource, HistErrno> {
+    let DescribedName {
         ty, offset, size, ..
     } = field;
     match ty {
         FieldType::Chars
         | FieldType::OpenChars
         | FieldType::DynamicChars
-        | FieldType::RelativeChars => Ok(ExprSource::Text(TextAt { ty, offset, size })),
+        | FieldType::RelativeChars => Ok(ExprSource::Text(PlacedText { ty, offset, size })),
         FieldType::Stack => Ok(ExprSource::StackAt(offset)),
         _ if !matches!(size, 1 | 2 | 4 | 8) => Err(HistErrno::NoMem),
         _ => {
             let end = offset.saturating_add(size);
             let beyond = 8u32.saturating_sub(end);
             let unused = 8u32.saturating_sub(size);
-            Ok(ExprSource::Number(NumberAt {
+            Ok(ExprSource::Number(PlacedNumber {
                 start: end.saturating_sub(8),
                 up: beyond.saturating_mul(8) as u8,
                 down: unused.saturating_mul(8) as u8,

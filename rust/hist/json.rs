@@ -88,7 +88,7 @@ impl Plan {
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         out.write_str(if is_first { "\"" } else { ",\"" })?;
-        self.write_label(node, text, &mut Escaped(out))?;
+        self.write_label(node, text, &mut EscapedString(out))?;
         out.write_str("\":")
     }
 
@@ -248,7 +248,7 @@ impl HistLine<'_> {
     /// Writes the object that comes before those of the entries: the line of the trigger.
     pub(crate) fn write_json_head(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         out.write_str("{\"trigger\":\"")?;
-        self.write_command(&mut Escaped(out))?;
+        self.write_command(&mut EscapedString(out))?;
         writeln!(out, "\",\"active\":{}}}", !self.paused)
     }
 }
@@ -266,15 +266,15 @@ pub(crate) fn write_json_totals(
 }
 
 /// Writes the inside of a string.
-struct Escaped<'a>(&'a mut dyn ByteWrite);
+struct EscapedString<'a>(&'a mut dyn ByteWrite);
 
-impl fmt::Write for Escaped<'_> {
+impl fmt::Write for EscapedString<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.write_bytes(text.as_bytes())
     }
 }
 
-impl ByteWrite for Escaped<'_> {
+impl ByteWrite for EscapedString<'_> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         json::write_inside(bytes, &mut self.0)
     }

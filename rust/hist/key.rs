@@ -10,8 +10,8 @@ use super::{
         ExprNode,
         ExprSource,
         Modifier,
-        NumberAt,
-        TextAt, //
+        PlacedNumber,
+        PlacedText, //
     },
     keys::KeyField,
     plan::{
@@ -56,7 +56,7 @@ pub(crate) trait KeyEnv {
     }
 }
 
-impl NumberAt {
+impl PlacedNumber {
     /// Returns the number. `None` when the record ends before it.
     #[inline(always)]
     pub(crate) fn read(self, record: &[u8]) -> Option<u64> {
@@ -70,7 +70,7 @@ impl NumberAt {
     }
 }
 
-impl TextAt {
+impl PlacedText {
     /// Returns the string, with what is after it in its room: a NUL ends it. `None` when it is not inside the record.
     pub(crate) fn read(self, record: &[u8]) -> Option<&[u8]> {
         self.ty.location().bytes(record, self.offset, self.size)

@@ -11,8 +11,8 @@ use super::{
         ExprParser,
         ExprSource,
         Modifier,
+        PlacedText, //
         Role,
-        TextAt, //
     },
     plan::{
         COMM,
@@ -58,7 +58,7 @@ pub(super) fn part<W>(words: &[W], at: u16, len: u16) -> &[W] {
 }
 
 /// Bytes of a string of a record that count: as in ftrace, the last one of its room is never one of them.
-pub(super) fn string_bytes(text: TextAt) -> u32 {
+pub(super) fn string_bytes(text: PlacedText) -> u32 {
     match text.ty {
         FieldType::Chars => {
             let room = text.size.saturating_add(7) & !7;

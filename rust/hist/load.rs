@@ -10,7 +10,7 @@ use super::{
         ExprSource,
         Modifier,
         Nodes,
-        NumberAt, //
+        PlacedNumber, //
     },
     key::{
         log2,
@@ -82,7 +82,7 @@ impl LoadedWord {
     };
 
     /// Returns how a number is made.
-    fn of(number: NumberAt, step: WordStep) -> Self {
+    fn of(number: PlacedNumber, step: WordStep) -> Self {
         Self {
             start: number.start,
             shift: number.down.wrapping_sub(number.up),
@@ -101,7 +101,7 @@ impl LoadedWord {
 /// A number that writers get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NumberLoad {
-    number: NumberAt,
+    number: PlacedNumber,
     step: LoadStep,
     node: u8,
 }
@@ -109,7 +109,7 @@ pub(crate) struct NumberLoad {
 impl NumberLoad {
     /// Stands for no number.
     pub(super) const NONE: Self = Self {
-        number: NumberAt::NONE,
+        number: PlacedNumber::NONE,
         step: LoadStep::Plain,
         node: 0,
     };
@@ -120,12 +120,12 @@ impl NumberLoad {
         let (number, step) = match atom.map(|atom| (atom.source, atom.modifier)) {
             Some((ExprSource::Number(number), Modifier::Log2)) => (number, LoadStep::Log2),
             Some((_, Modifier::Log2 | Modifier::Buckets(_))) => {
-                (NumberAt::NONE, LoadStep::Expression)
+                (PlacedNumber::NONE, LoadStep::Expression)
             }
             Some((ExprSource::Number(number), _)) => (number, LoadStep::Plain),
-            Some((ExprSource::Cpu, _)) => (NumberAt::NONE, LoadStep::Cpu),
-            Some((ExprSource::Timestamp, _)) => (NumberAt::NONE, LoadStep::Time),
-            _ => (NumberAt::NONE, LoadStep::Expression),
+            Some((ExprSource::Cpu, _)) => (PlacedNumber::NONE, LoadStep::Cpu),
+            Some((ExprSource::Timestamp, _)) => (PlacedNumber::NONE, LoadStep::Time),
+            _ => (PlacedNumber::NONE, LoadStep::Expression),
         };
         Self { number, step, node }
     }

@@ -36,7 +36,7 @@ use super::{
         Tallies,
         MOST_VALUES, //
     },
-    track::Kept,
+    track::KeptFields,
     variable::{
         Assignment,
         Reference,
@@ -99,7 +99,7 @@ pub(crate) struct Plan {
     linked: bool,
     actions: [NameSpan; MOST_ACTIONS],
     /// What its actions have entries keep.
-    pub(crate) kept: Kept,
+    pub(crate) kept: KeptFields,
     keys: [KeyField; MOST_KEYS],
     key_count: u8,
     values: [u8; MOST_VALUES],
@@ -255,7 +255,7 @@ impl Plan {
             variable_count: 0,
             linked: false,
             actions: [NameSpan::NONE; MOST_ACTIONS],
-            kept: Kept::new(),
+            kept: KeptFields::new(),
             keys: [KEY; MOST_KEYS],
             key_count: 0,
             values: [0; MOST_VALUES],

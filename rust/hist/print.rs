@@ -90,14 +90,14 @@ impl Plan {
         text: &[u8],
         item: &'i [u8],
     ) -> Option<&'i [u8]> {
-        let mut rest = Rest(Some(item));
+        let mut rest = PrefixMatch(Some(item));
         self.write_field(node, text, &mut rest).ok()?;
         rest.0
     }
 
     /// Returns whether a field has this name in entries.
     pub(super) fn is_called(&self, node: u8, text: &[u8], name: &[u8]) -> bool {
-        let mut rest = Rest(Some(name));
+        let mut rest = PrefixMatch(Some(name));
         let _ = self.write_label(node, text, &mut rest);
         rest.0 == Some(&[])
     }
@@ -494,15 +494,15 @@ pub(crate) fn write_totals(
 }
 
 /// Compares what is written with the beginning of a text, and keeps the rest of it; `None` if it differs.
-struct Rest<'a>(Option<&'a [u8]>);
+struct PrefixMatch<'a>(Option<&'a [u8]>);
 
-impl fmt::Write for Rest<'_> {
+impl fmt::Write for PrefixMatch<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.write_bytes(text.as_bytes())
     }
 }
 
-impl ByteWrite for Rest<'_> {
+impl ByteWrite for PrefixMatch<'_> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         // As `command::hide_operators` has left it.
         let bytes = match bytes {

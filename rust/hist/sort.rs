@@ -10,7 +10,7 @@
 use super::{
     expr::{
         ExprSource, //
-        NumberAt,
+        PlacedNumber,
     },
     plan::{
         Plan,
@@ -129,7 +129,7 @@ impl Compare {
         }
     }
 
-    fn of_number(number: NumberAt) -> Self {
+    fn of_number(number: PlacedNumber) -> Self {
         let bits = 64u32.saturating_sub(number.down.into());
         match number {
             _ if number.pointer => Self::Text,

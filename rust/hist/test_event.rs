@@ -4,7 +4,7 @@
 
 use super::{
     expr::{
-        Described,
+        DescribedName,
         NamedFields, //
     },
     key::KeyEnv,
@@ -54,11 +54,11 @@ pub(crate) const SIZE: u16 = 104;
 pub(crate) const PLACES: [usize; 2] = [64, 96];
 
 impl NamedFields for TestEvent {
-    fn field(&self, name: &str) -> Option<Described> {
+    fn field(&self, name: &str) -> Option<DescribedName> {
         let found = FIELDS.iter().find(|field| field.0 == name)?;
         let (_, ty, offset, size, signed) = *found;
         let ty = FieldType::of(ty, size);
-        Some(Described {
+        Some(DescribedName {
             ty,
             offset,
             size,

@@ -61,7 +61,7 @@ impl SavedField {
 
 /// What entries keep.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptFields {
     tracks: [Track; MOST_ACTIONS],
     track_count: u8,
     saves: [SavedField; MOST_SAVES],
@@ -70,7 +70,7 @@ pub(crate) struct Kept {
     save_words: u16,
 }
 
-impl Kept {
+impl KeptFields {
     /// Returns nothing.
     pub(super) const fn new() -> Self {
         const TRACK: Track = Track {

@@ -89,7 +89,7 @@ impl TrackedShape {
 }
 
 /// What the entries keep.
-pub(crate) struct Tracked<P: Port> {
+pub(crate) struct TrackedFields<P: Port> {
     shape: TrackedShape,
     /// For each entry: in the lower half its record plus 1, in the upper half how often it changed; or 0.
     places: P::Table<P::Shared>,
@@ -102,7 +102,7 @@ fn record_of(place: u64) -> Option<usize> {
     (place as u32 as usize).checked_sub(1)
 }
 
-impl<P: Port> Tracked<P> {
+impl<P: Port> TrackedFields<P> {
     /// Returns one that has kept nothing yet, of these tables: a zero for each entry,
     /// [`TrackedShape::record_words`] zeroes, and a part for each CPU.
     pub(crate) fn new(

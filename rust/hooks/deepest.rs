@@ -5,13 +5,13 @@
 //! There is one for the module, as in ftrace. Its rows are made when they are first needed and stay, with what was
 //! seen, also while nothing looks for a deeper stack.
 
-use super::engine::Wanted;
+use super::engine::WantedFunctions;
 use crate::{
     kapi::{
         c,
         function_hook::{
             FunctionHook,
-            Hooked, //
+            HookedFunctions, //
         },
         publisher::Publisher,
         stack, //
@@ -55,14 +55,14 @@ impl StackEngine {
     /// # Errors
     ///
     /// `ENOMEM`, and those of the kernel: the same call it as before.
-    fn hook(&mut self, wanted: &Wanted) -> Result {
+    fn hook(&mut self, wanted: &WantedFunctions) -> Result {
         match wanted {
-            Wanted::All => self.hook.set(&Hooked::All),
-            Wanted::Only(addresses) if addresses.is_empty() => {
+            WantedFunctions::All => self.hook.set(&HookedFunctions::All),
+            WantedFunctions::Only(addresses) if addresses.is_empty() => {
                 self.hook.clear();
                 Ok(())
             }
-            Wanted::Only(addresses) => self.hook.set(&Hooked::Only(addresses)),
+            WantedFunctions::Only(addresses) => self.hook.set(&HookedFunctions::Only(addresses)),
         }
     }
 }
@@ -72,7 +72,7 @@ impl StackEngine {
 /// # Errors
 ///
 /// `ENOMEM`, and those of the kernel: nothing is looked at.
-pub(super) fn start(wanted: &Wanted) -> Result {
+pub(super) fn start(wanted: &WantedFunctions) -> Result {
     stack::prepare()?;
     let mut engine = ENGINE.lock();
     engine.deepest()?;
@@ -84,7 +84,7 @@ pub(super) fn start(wanted: &Wanted) -> Result {
 /// # Errors
 ///
 /// `ENOMEM`, and those of the kernel: the same are looked at as before.
-pub(super) fn change(wanted: &Wanted) -> Result {
+pub(super) fn change(wanted: &WantedFunctions) -> Result {
     ENGINE.lock().hook(wanted)
 }
 

@@ -15,7 +15,7 @@ use super::users::{
     Engine as _,
     Purpose,
     User as _,
-    Whose, //
+    UserIdentity, //
 };
 use crate::{
     functions::table::{
@@ -25,7 +25,7 @@ use crate::{
     kapi::{
         function_hook::{
             FunctionHook,
-            Hooked, //
+            HookedFunctions, //
         },
         grace,
         kept::KeptValue,
@@ -51,17 +51,17 @@ use kernel::{
 
 /// The functions that a user wants.
 #[derive(PartialEq)]
-pub(super) enum Wanted {
+pub(super) enum WantedFunctions {
     /// Every one.
     All,
     /// Those at these addresses, in ascending order.
     Only(KVVec<u64>),
 }
 
-impl Wanted {
+impl WantedFunctions {
     /// Returns it without the addresses that `is_gone` names.
     pub(super) fn without(mut self, is_gone: &dyn Fn(u64) -> bool) -> Self {
-        if let Wanted::Only(addresses) = &mut self {
+        if let WantedFunctions::Only(addresses) = &mut self {
             addresses.retain(|address| !is_gone(*address));
         }
         self
@@ -69,8 +69,8 @@ impl Wanted {
 
     fn addresses(&self) -> &[u64] {
         match self {
-            Wanted::All => &[],
-            Wanted::Only(addresses) => addresses,
+            WantedFunctions::All => &[],
+            WantedFunctions::Only(addresses) => addresses,
         }
     }
 }
@@ -83,12 +83,12 @@ struct FunctionUser {
 
 /// What a user wants.
 struct Wish {
-    wanted: Wanted,
+    wanted: WantedFunctions,
     manner: Manner,
 }
 
 impl users::User for FunctionUser {
-    fn is_of(&self, whose: Whose<'_>) -> bool {
+    fn is_of(&self, whose: UserIdentity<'_>) -> bool {
         let is_commands = self.wish.manner.commands.is_some();
         self.target.is(whose.sink) && is_commands == (whose.purpose == Purpose::Commands)
     }
@@ -155,7 +155,7 @@ impl FunctionEngine {
             } else {
                 dispatch.add(target)?;
             }
-            if agreed || matches!(user.wish.wanted, Wanted::All) {
+            if agreed || matches!(user.wish.wanted, WantedFunctions::All) {
                 dispatch.always |= bit;
                 continue;
             }
@@ -211,8 +211,10 @@ impl FunctionEngine {
         let mut union = KVVec::new();
         for user in &self.users {
             match &user.wish.wanted {
-                Wanted::All => return Ok(None),
-                Wanted::Only(addresses) => union.extend_from_slice(addresses, GFP_KERNEL)?,
+                WantedFunctions::All => return Ok(None),
+                WantedFunctions::Only(addresses) => {
+                    union.extend_from_slice(addresses, GFP_KERNEL)?
+                }
             }
         }
         sort::ascending_once(&mut union);
@@ -238,12 +240,12 @@ impl users::Engine for FunctionEngine {
         };
         let before = self.dispatch.set(Some(dispatch));
         let hooked = match &union {
-            None => self.hook.set(&Hooked::All),
+            None => self.hook.set(&HookedFunctions::All),
             Some(union) if union.is_empty() => {
                 self.hook.clear();
                 Ok(())
             }
-            Some(union) => self.hook.set(&Hooked::Only(union)),
+            Some(union) => self.hook.set(&HookedFunctions::Only(union)),
         };
         if hooked.is_err() {
             drop(self.dispatch.set_again(before));
@@ -261,7 +263,7 @@ impl users::Engine for FunctionEngine {
         drop(self.dispatch.set(None));
     }
 
-    fn forget(&mut self, whose: Whose<'_>) {
+    fn forget(&mut self, whose: UserIdentity<'_>) {
         if let Some(dispatch) = self.dispatch.get() {
             dispatch.forget(whose.sink, whose.purpose == Purpose::Commands);
             grace::writers_left();
@@ -274,7 +276,7 @@ impl users::Engine for FunctionEngine {
 /// # Errors
 ///
 /// `ENOSPC` for too many users, `ENOMEM`, and those of the kernel: nothing is recorded.
-pub(super) fn attach(sink: &KeptValue<Sink>, wanted: Wanted, manner: Manner) -> Result {
+pub(super) fn attach(sink: &KeptValue<Sink>, wanted: WantedFunctions, manner: Manner) -> Result {
     let mut engine = ENGINE.lock();
     if engine.users.len() >= MOST_TARGETS {
         return Err(ENOSPC);
@@ -290,14 +292,14 @@ pub(super) fn attach(sink: &KeptValue<Sink>, wanted: Wanted, manner: Manner) -> 
 ///
 /// As for [`attach`]: it obeys those before. None without commands.
 pub(crate) fn follow_commands(sink: &KeptValue<Sink>, commands: Option<Arc<Commands>>) -> Result {
-    let whose = Whose::commands(sink);
+    let whose = UserIdentity::commands(sink);
     let mut engine = ENGINE.lock();
     let Some(commands) = commands else {
         users::detach(&mut *engine, whose);
         return Ok(());
     };
     let wish = Wish {
-        wanted: Wanted::Only(commands.addresses()?),
+        wanted: WantedFunctions::Only(commands.addresses()?),
         manner: Manner {
             commands: Some(commands),
             ..Manner::default()
@@ -324,11 +326,11 @@ pub(crate) fn follow_commands(sink: &KeptValue<Sink>, commands: Option<Arc<Comma
 /// # Errors
 ///
 /// `ENOMEM`, and those of the kernel: it is as before.
-pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
+pub(super) fn change(sink: &Sink, wanted: WantedFunctions) -> Result {
     let mut engine = ENGINE.lock();
     users::exchange(
         &mut *engine,
-        Whose::tracer(sink),
+        UserIdentity::tracer(sink),
         |user| &mut user.wish.wanted,
         wanted,
         FunctionEngine::follow,
@@ -344,7 +346,7 @@ pub(super) fn change_manner(sink: &Sink, manner: Manner) -> Result {
     let mut engine = ENGINE.lock();
     users::exchange(
         &mut *engine,
-        Whose::tracer(sink),
+        UserIdentity::tracer(sink),
         |user| &mut user.wish.manner,
         manner,
         FunctionEngine::record_again,
@@ -360,5 +362,5 @@ pub(super) fn exit() {
 
 /// Stops recording functions into `sink`. No hook uses it when this returns.
 pub(super) fn detach(sink: &Sink) {
-    users::detach(&mut *ENGINE.lock(), Whose::tracer(sink));
+    users::detach(&mut *ENGINE.lock(), UserIdentity::tracer(sink));
 }

@@ -9,19 +9,19 @@ use super::{
     edit::Edit,
     engine,
     graph,
-    how::How,
     list,
     profile::{
         self,
         Measure, //
     },
+    request::RecordingRequest,
     selections::{
         show_selected,
         FilterKind,
         SelectedFunctions,
         Selections, //
     },
-    waiting::Waiting, //
+    waiting::SelectionWords, //
 };
 use crate::{
     functions::words,
@@ -97,7 +97,7 @@ impl FunctionFilter {
     /// # Errors
     ///
     /// `ENOSPC` when too many instances do, `ENOMEM`, and those of the kernel.
-    pub(crate) fn start(&self, sink: &KeptValue<Sink>, how: How) -> Result {
+    pub(crate) fn start(&self, sink: &KeptValue<Sink>, how: RecordingRequest) -> Result {
         let mut selections = self.selections.lock();
         let wanted = selections.wanted()?;
         let manner = how.manner(&Manner {
@@ -217,7 +217,7 @@ impl FunctionFilter {
     /// # Errors
     ///
     /// `ENOMEM`: it is as before.
-    pub(crate) fn change(&self, sink: &KeptValue<Sink>, how: How) -> Result {
+    pub(crate) fn change(&self, sink: &KeptValue<Sink>, how: RecordingRequest) -> Result {
         let mut selections = self.selections.lock();
         let manner = how.manner(&selections.manner)?;
         let before = selections.manner.repeats.clone();
@@ -315,7 +315,7 @@ impl FunctionFilter {
     /// Forgets all that waits for modules.
     pub(crate) fn forget_waiting(&self, kind: FilterKind) {
         if let Some(waiting) = self.selections.lock().waiting_of(kind) {
-            *waiting = Waiting::none();
+            *waiting = SelectionWords::none();
         }
     }
 

@@ -12,12 +12,12 @@
 //!    goes. Calls in these sets that have not returned get no exit.
 
 use super::{
-    engine::Wanted,
+    engine::WantedFunctions,
     list,
     users::{
         self,
         Engine as _,
-        Whose, //
+        UserIdentity, //
     }, //
 };
 use crate::{
@@ -65,7 +65,7 @@ struct CallUser {
 }
 
 impl users::User for CallUser {
-    fn is_of(&self, whose: Whose<'_>) -> bool {
+    fn is_of(&self, whose: UserIdentity<'_>) -> bool {
         self.target.is(whose.sink)
     }
 }
@@ -97,8 +97,8 @@ crate::kapi::global::global_mutex! {
 /// # Errors
 ///
 /// `ENOMEM`, and those of [`list::current`].
-pub(super) fn addresses(wanted: Wanted) -> Result<KVVec<u64>> {
-    if let Wanted::Only(addresses) = wanted {
+pub(super) fn addresses(wanted: WantedFunctions) -> Result<KVVec<u64>> {
+    if let WantedFunctions::Only(addresses) = wanted {
         return Ok(addresses);
     }
     let mut addresses = KVVec::new();
@@ -262,7 +262,7 @@ impl users::Engine for CallEngine {
         self.asleep = None;
     }
 
-    fn forget(&mut self, whose: Whose<'_>) {
+    fn forget(&mut self, whose: UserIdentity<'_>) {
         if let Some(dispatch) = self.dispatch.get() {
             dispatch.forget(whose.sink);
             grace::writers_left();
@@ -279,7 +279,7 @@ impl users::Engine for CallEngine {
 pub(super) fn attach(
     sink: &KeptValue<Sink>,
     rules: &Arc<GraphRules>,
-    wanted: Wanted,
+    wanted: WantedFunctions,
     awake: bool,
 ) -> Result {
     let wanted = addresses(wanted)?;
@@ -299,12 +299,12 @@ pub(super) fn attach(
 /// # Errors
 ///
 /// `ENOMEM`, and those of the kernel: it is as before.
-pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
+pub(super) fn change(sink: &Sink, wanted: WantedFunctions) -> Result {
     let wanted = addresses(wanted)?;
     let mut engine = ENGINE.lock();
     users::exchange(
         &mut *engine,
-        Whose::tracer(sink),
+        UserIdentity::tracer(sink),
         |user| &mut user.wanted,
         wanted,
         CallEngine::follow,
@@ -319,7 +319,7 @@ pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
 pub(super) fn set_awake(sink: &Sink, awake: bool) -> Result {
     let mut engine = ENGINE.lock();
     let mut users = engine.users.iter();
-    let whose = Whose::tracer(sink);
+    let whose = UserIdentity::tracer(sink);
     if users.any(|user| users::User::is_of(user, whose) && user.awake == awake) {
         return Ok(());
     }
@@ -334,7 +334,7 @@ pub(super) fn set_awake(sink: &Sink, awake: bool) -> Result {
 
 /// Stops recording calls into `sink`. No hook uses it when this returns.
 pub(super) fn detach(sink: &Sink) {
-    users::detach(&mut *ENGINE.lock(), Whose::tracer(sink));
+    users::detach(&mut *ENGINE.lock(), UserIdentity::tracer(sink));
 }
 
 /// Forgets functions that the kernel has forgotten: those of a module that goes.

@@ -17,11 +17,11 @@ use kernel::{
 };
 
 crate::kapi::global::global_mutex! {
-    static KNOWN: Mutex<Known> = Known { list: None, gone: KVec::new() };
+    static KNOWN: Mutex<KernelFunctions> = KernelFunctions { list: None, gone: KVec::new() };
 }
 
 /// What is known of the kernel's functions.
-struct Known {
+struct KernelFunctions {
     list: Option<Arc<Functions>>,
     /// Modules that went and have not come back: the kernel lists their functions until the last moment.
     gone: KVec<CString>,

@@ -20,10 +20,10 @@ mod engine;
 mod filter;
 mod found;
 mod graph;
-mod how;
 mod list;
 mod modules;
 mod profile;
+mod request;
 mod selections;
 mod users;
 mod waiting;
@@ -38,16 +38,16 @@ pub(crate) use self::{
     engine::follow_commands,
     filter::FunctionFilter,
     found::matching,
-    how::How,
     list::current,
     modules::{
-        FollowsModules,
+        FunctionsFollower,
         ModuleWatch, //
     },
     profile::{
         profile_report,
         Measure, //
     },
+    request::RecordingRequest,
     selections::FilterKind, //
 };
 pub(crate) use crate::kapi::{

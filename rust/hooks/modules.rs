@@ -30,7 +30,7 @@ use kernel::{
 };
 
 /// What follows functions that come and go.
-pub(crate) trait FollowsModules {
+pub(crate) trait FunctionsFollower {
     /// Takes new functions in, of the module `name`.
     fn came(&self, name: &str);
 
@@ -39,7 +39,7 @@ pub(crate) trait FollowsModules {
 }
 
 /// Calls its argument for every instance.
-pub(crate) type ForEach = fn(&dyn Fn(&dyn FollowsModules));
+pub(crate) type InstanceVisitor = fn(&dyn Fn(&dyn FunctionsFollower));
 
 /// Has all that is known of functions follow modules.
 struct FunctionsOfModules;
@@ -53,7 +53,7 @@ impl ModuleFollower for FunctionsOfModules {
 static NOTIFIER: ModuleNotifier<FunctionsOfModules> = ModuleNotifier::new();
 
 crate::kapi::global::global_mutex! {
-    static INSTANCES: Mutex<Option<ForEach>> = None;
+    static INSTANCES: Mutex<Option<InstanceVisitor>> = None;
 }
 
 /// A watch over the kernel's modules, which lasts as long as this. It goes after the instances, and with it
@@ -70,7 +70,7 @@ impl ModuleWatch {
     /// # Errors
     ///
     /// `EEXIST` while there is one.
-    pub(crate) fn new(each: ForEach) -> Result<Self> {
+    pub(crate) fn new(each: InstanceVisitor) -> Result<Self> {
         *INSTANCES.lock() = Some(each);
         Ok(Self {
             _notice: NOTIFIER.register()?,

@@ -17,7 +17,7 @@ use crate::{
         cpus,
         function_hook::{
             FunctionHook,
-            Hooked, //
+            HookedFunctions, //
         },
         grace_ref::GraceRef,
         graph_hook::{
@@ -27,7 +27,7 @@ use crate::{
         publisher::Publisher,
         sort::{
             self,
-            Keyed, //
+            SortedItem, //
         }, //
     },
     probes::{
@@ -213,7 +213,7 @@ pub(crate) struct ProfiledFunction {
     pub(crate) totals: ProfileTotals,
 }
 
-impl Keyed for ProfiledFunction {
+impl SortedItem for ProfiledFunction {
     fn key(&self) -> (u64, u64) {
         (self.address, 0)
     }
@@ -317,7 +317,7 @@ impl ProfileEngine {
             self.hits.clear();
         } else {
             // A function that calls the hook too early is in no table, and counted nowhere.
-            self.hits.set(&Hooked::Only(&wanted))?;
+            self.hits.set(&HookedFunctions::Only(&wanted))?;
         }
         drop(self.dispatch.set(Some(dispatch)));
         Ok(())

@@ -7,7 +7,7 @@ use super::{
     deepest,
     engine::{
         self,
-        Wanted, //
+        WantedFunctions, //
     },
     graph,
     list::{
@@ -15,7 +15,7 @@ use super::{
         Functions, //
     },
     profile,
-    waiting::Waiting, //
+    waiting::SelectionWords, //
 };
 use crate::{
     kapi::{
@@ -82,8 +82,8 @@ pub(super) struct Selections {
     /// The stack tracer looks at its own.
     pub(super) stacks: bool,
     /// What each selects of modules that are not loaded, the newest first.
-    pub(super) waiting: Waiting,
-    waiting_notrace: Waiting,
+    pub(super) waiting: SelectionWords,
+    waiting_notrace: SelectionWords,
     /// How it does, or would.
     pub(super) manner: Manner,
     /// Repeats that it counts, while it records functions.
@@ -103,8 +103,8 @@ impl Selections {
             graphs: false,
             profiles: false,
             stacks: false,
-            waiting: Waiting::none(),
-            waiting_notrace: Waiting::none(),
+            waiting: SelectionWords::none(),
+            waiting_notrace: SelectionWords::none(),
             manner: Manner::default(),
             idle: None,
         }
@@ -131,7 +131,7 @@ impl Selections {
     }
 
     /// Returns what waits for modules, where anything can.
-    pub(super) fn waiting_of(&mut self, kind: FilterKind) -> Option<&mut Waiting> {
+    pub(super) fn waiting_of(&mut self, kind: FilterKind) -> Option<&mut SelectionWords> {
         match kind {
             FilterKind::Filter => Some(&mut self.waiting),
             FilterKind::Notrace => Some(&mut self.waiting_notrace),
@@ -200,12 +200,12 @@ impl Selections {
     /// # Errors
     ///
     /// `ENOMEM`, and those of [`list::current`].
-    pub(super) fn wanted(&self) -> Result<Wanted> {
+    pub(super) fn wanted(&self) -> Result<WantedFunctions> {
         let without: &[u64] = self.notrace.as_deref().unwrap_or_default();
         let mut wanted = KVVec::new();
         match &self.filter {
             Some(filter) => wanted.extend_from_slice(filter, GFP_KERNEL)?,
-            None if without.is_empty() && !self.graphs => return Ok(Wanted::All),
+            None if without.is_empty() && !self.graphs => return Ok(WantedFunctions::All),
             None => {
                 let functions = list::current()?;
                 for function in functions.list().iter() {
@@ -215,7 +215,7 @@ impl Selections {
             }
         }
         wanted.retain(|address| *address != 0 && without.binary_search(address).is_err());
-        Ok(Wanted::Only(wanted))
+        Ok(WantedFunctions::Only(wanted))
     }
 
     /// Returns whether the functions are a list of all there are, but some.
@@ -242,13 +242,13 @@ impl Selections {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn measured(&self) -> Result<Wanted> {
+    pub(super) fn measured(&self) -> Result<WantedFunctions> {
         let Some(selected) = &self.stack else {
-            return Ok(Wanted::All);
+            return Ok(WantedFunctions::All);
         };
         let mut wanted = KVVec::new();
         wanted.extend_from_slice(selected, GFP_KERNEL)?;
-        Ok(Wanted::Only(wanted))
+        Ok(WantedFunctions::Only(wanted))
     }
 
     /// Has the stack tracer follow its selection, less what `is_gone` names.

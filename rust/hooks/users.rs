@@ -16,12 +16,12 @@ pub(super) enum Purpose {
 
 /// The instance that a user is of, and what for.
 #[derive(Clone, Copy)]
-pub(super) struct Whose<'a> {
+pub(super) struct UserIdentity<'a> {
     pub(super) sink: &'a Sink,
     pub(super) purpose: Purpose,
 }
 
-impl<'a> Whose<'a> {
+impl<'a> UserIdentity<'a> {
     /// Returns what the tracer of an instance is of.
     pub(super) fn tracer(sink: &'a Sink) -> Self {
         let purpose = Purpose::Tracer;
@@ -38,7 +38,7 @@ impl<'a> Whose<'a> {
 /// What an engine keeps of an instance that it records for.
 pub(super) trait User {
     /// Returns whether it is that user.
-    fn is_of(&self, whose: Whose<'_>) -> bool;
+    fn is_of(&self, whose: UserIdentity<'_>) -> bool;
 }
 
 /// Users, and what the hooks follow.
@@ -59,7 +59,7 @@ pub(super) trait Engine {
     fn clear(&mut self);
 
     /// Has the hooks do nothing for that user any more, and all else as before. Needs no memory.
-    fn forget(&mut self, whose: Whose<'_>);
+    fn forget(&mut self, whose: UserIdentity<'_>);
 }
 
 /// Adds a user.
@@ -81,7 +81,7 @@ pub(super) fn attach<E: Engine>(engine: &mut E, user: E::User) -> Result {
 /// `ENOENT` without that user, and those of `follow`: nothing has changed.
 pub(super) fn exchange<E: Engine, T>(
     engine: &mut E,
-    whose: Whose<'_>,
+    whose: UserIdentity<'_>,
     part: fn(&mut E::User) -> &mut T,
     other: T,
     follow: impl FnOnce(&mut E) -> Result,
@@ -100,7 +100,7 @@ pub(super) fn exchange<E: Engine, T>(
 }
 
 /// Takes a user out. No hook uses the sink for it when this returns.
-pub(super) fn detach<E: Engine>(engine: &mut E, whose: Whose<'_>) {
+pub(super) fn detach<E: Engine>(engine: &mut E, whose: UserIdentity<'_>) {
     let all = engine.users();
     let Some(at) = all.iter().position(|user| user.is_of(whose)) else {
         return;

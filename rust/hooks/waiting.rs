@@ -18,14 +18,14 @@ use kernel::prelude::*;
 const MOST: usize = 4096;
 
 /// The words of one selection, the newest first.
-pub(super) struct Waiting(KVec<KVec<u8>>);
+pub(super) struct SelectionWords(KVec<KVec<u8>>);
 
 /// Returns the pattern of functions and the name of the module.
 fn parts(word: &[u8]) -> (&[u8], &[u8]) {
     of_module(word).unwrap_or_default()
 }
 
-impl Waiting {
+impl SelectionWords {
     /// Returns no words.
     pub(super) const fn none() -> Self {
         Self(KVec::new())

@@ -40,23 +40,26 @@ impl Actions {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn prepare(&mut self, options: OptionSet) -> Result<Prepared> {
+    pub(super) fn prepare(&mut self, options: OptionSet) -> Result<PreparedList> {
         match actions::are_same(self.options, options) {
-            true => Ok(Prepared(None)),
-            false => Ok(Prepared(Some(actions::list(options, &mut self.memory)?))),
+            true => Ok(PreparedList(None)),
+            false => Ok(PreparedList(Some(actions::list(
+                options,
+                &mut self.memory,
+            )?))),
         }
     }
 }
 
 /// A list that can replace the present one without further allocation; `None` if the present one
 /// stays.
-pub(super) struct Prepared(Option<Option<Arc<ActionList>>>);
+pub(super) struct PreparedList(Option<Option<Arc<ActionList>>>);
 
 impl Instance {
     /// Lets the prepared actions of `options` follow each event. If there was a list before, waits
     /// until writers have left it.
-    pub(super) fn follow(&self, actions: &mut Actions, options: OptionSet, prepared: Prepared) {
-        let Prepared(Some(list)) = prepared else {
+    pub(super) fn follow(&self, actions: &mut Actions, options: OptionSet, prepared: PreparedList) {
+        let PreparedList(Some(list)) = prepared else {
             return;
         };
         actions::begin(actions.options, options, &actions.memory);

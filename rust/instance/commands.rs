@@ -66,12 +66,12 @@ struct CommandRow {
 }
 
 /// The commands of one kind, by the addresses of their functions in ascending order.
-struct OfKind {
+struct KindCommands {
     kind: CommandKind,
     rows: KVVec<CommandRow>,
 }
 
-impl OfKind {
+impl KindCommands {
     fn has(&self, address: u64) -> bool {
         let rows = &self.rows;
         rows.binary_search_by_key(&address, |row| row.address)
@@ -80,10 +80,10 @@ impl OfKind {
 }
 
 /// All of them, the newest kind first.
-pub(super) struct FunctionCommands(KVec<OfKind>);
+pub(super) struct FunctionCommands(KVec<KindCommands>);
 
 /// Says of a row whether it is meant.
-type Which<'a> = &'a dyn Fn(CommandKind, &CommandRow) -> bool;
+type RowPredicate<'a> = &'a dyn Fn(CommandKind, &CommandRow) -> bool;
 
 impl FunctionCommands {
     /// Returns no commands.
@@ -91,7 +91,7 @@ impl FunctionCommands {
         Self(KVec::new())
     }
 
-    fn of(&self, kind: CommandKind) -> Option<&OfKind> {
+    fn of(&self, kind: CommandKind) -> Option<&KindCommands> {
         self.0.iter().find(|of| of.kind == kind)
     }
 
@@ -100,7 +100,7 @@ impl FunctionCommands {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn list(&self, stays: Which<'_>) -> Result<Option<Arc<Commands>>> {
+    fn list(&self, stays: RowPredicate<'_>) -> Result<Option<Arc<Commands>>> {
         let mut list: KVVec<(u64, Arc<FunctionCommand>)> = KVVec::new();
         for of in &self.0 {
             let rows = of.rows.iter().filter(|row| stays(of.kind, row));
@@ -198,7 +198,7 @@ impl Instance {
     ) -> Result {
         if all.of(kind).is_none() {
             let rows = KVVec::new();
-            all.0.push(OfKind { kind, rows }, GFP_KERNEL)?;
+            all.0.push(KindCommands { kind, rows }, GFP_KERNEL)?;
             all.0.rotate_right(1);
         }
         let added = self
@@ -303,7 +303,7 @@ impl Instance {
     }
 
     /// Drops commands. When it returns no hook is in them.
-    fn drop_commands(&self, all: &mut FunctionCommands, goes: Which<'_>) {
+    fn drop_commands(&self, all: &mut FunctionCommands, goes: RowPredicate<'_>) {
         for of in &all.0 {
             let rows = of.rows.iter().filter(|row| goes(of.kind, row));
             rows.for_each(|row| row.command.disarm());
@@ -320,7 +320,7 @@ impl Instance {
             });
         }
         all.0.retain(|of| !of.rows.is_empty());
-        let turns_on = |of: &OfKind| of.kind.verb == CommandVerb::TraceOn;
+        let turns_on = |of: &KindCommands| of.kind.verb == CommandVerb::TraceOn;
         let may = all.0.iter().any(turns_on);
         if self.command_may_turn_on.load(Relaxed) != may {
             self.command_may_turn_on.store(may, Relaxed);
@@ -334,7 +334,7 @@ impl Instance {
     }
 
     /// Drops commands that `goes` names, for good.
-    fn forget_some_commands(&self, goes: Which<'_>) {
+    fn forget_some_commands(&self, goes: RowPredicate<'_>) {
         let mut all = self.commands.lock();
         if !all
             .0
@@ -373,7 +373,7 @@ impl Instance {
 /// # Errors
 ///
 /// `ENOMEM`, and those of the kernel's list of functions.
-fn addresses_of(selection: &Selection<'_>, there: Option<&OfKind>) -> Result<KVVec<u64>> {
+fn addresses_of(selection: &Selection<'_>, there: Option<&KindCommands>) -> Result<KVVec<u64>> {
     let functions = hooks::current()?;
     let mut addresses = KVVec::new();
     for (at, function) in functions.list().iter().enumerate() {

@@ -22,7 +22,7 @@ use kernel::{
 };
 
 /// Why a command was refused.
-pub(crate) struct Refused {
+pub(crate) struct CommandRefusal {
     /// Parser that refused the command, as `error_log` names it.
     pub(crate) author: &'static str,
     /// The text of the error.
@@ -31,11 +31,11 @@ pub(crate) struct Refused {
     pub(crate) at: usize,
 }
 
-struct Logged {
+struct LoggedError {
     time: u64,
     /// Where it was refused, if that is not always the same.
     place: Option<CString>,
-    refused: Refused,
+    refused: CommandRefusal,
     command: KVec<u8>,
 }
 
@@ -43,7 +43,7 @@ struct Logged {
 #[pin_data]
 pub(crate) struct ErrorLog {
     #[pin]
-    entries: Mutex<KVec<Logged>>,
+    entries: Mutex<KVec<LoggedError>>,
 }
 
 impl ErrorLog {
@@ -55,16 +55,16 @@ impl ErrorLog {
     }
 
     /// Logs that `command` was refused. Without memory for the entry it is not logged.
-    pub(crate) fn add(&self, refused: Refused, command: &[u8]) {
+    pub(crate) fn add(&self, refused: CommandRefusal, command: &[u8]) {
         self.log(None, refused, command);
     }
 
     /// Logs the same, where `place` is named as the author.
-    pub(crate) fn add_of(&self, place: CString, refused: Refused, command: &[u8]) {
+    pub(crate) fn add_of(&self, place: CString, refused: CommandRefusal, command: &[u8]) {
         self.log(Some(place), refused, command);
     }
 
-    fn log(&self, place: Option<CString>, refused: Refused, command: &[u8]) {
+    fn log(&self, place: Option<CString>, refused: CommandRefusal, command: &[u8]) {
         let mut copy = KVec::new();
         if copy.extend_from_slice(command, GFP_KERNEL).is_err() {
             return;
@@ -73,7 +73,7 @@ impl ErrorLog {
         if entries.len() >= KEPT {
             let _ = entries.remove(0);
         }
-        let entry = Logged {
+        let entry = LoggedError {
             time: clock::read(ClockId::Local),
             place,
             refused,

@@ -6,7 +6,7 @@
 //! the filter: the file shows it together with the error, and every record is kept.
 
 use super::{
-    error_log::Refused,
+    error_log::CommandRefusal,
     Instance, //
 };
 use crate::{
@@ -35,7 +35,7 @@ use core::fmt::{
 use kernel::prelude::*;
 
 /// The filter of one event, and the text that its file shows.
-pub(super) struct Shown {
+pub(super) struct ShownFilter {
     id: u16,
     text: KVec<u8>,
     /// `None` if the text was refused.
@@ -43,9 +43,9 @@ pub(super) struct Shown {
 }
 
 /// A text that grows until memory runs out.
-struct Growing<'a>(&'a mut KVec<u8>);
+struct GrowingText<'a>(&'a mut KVec<u8>);
 
-impl Write for Growing<'_> {
+impl Write for GrowingText<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0
             .extend_from_slice(text.as_bytes(), GFP_KERNEL)
@@ -63,7 +63,7 @@ pub(super) fn errno(wrong: &Wrong) -> Error {
     }
 }
 
-impl Shown {
+impl ShownFilter {
     /// Compiles `text`. If it is refused, the result shows the text followed by the error, which is
     /// returned as well. `of_system`: the text is for all events of a system, some of which may
     /// refuse it.
@@ -85,7 +85,7 @@ impl Shown {
             }
             Err(wrong) => {
                 let wrong = if of_system { Wrong::of_system() } else { wrong };
-                let mut out = Growing(&mut shown.text);
+                let mut out = GrowingText(&mut shown.text);
                 wrong
                     .write(&mut out, text.len())
                     .and_then(|()| out.write_str("\n"))
@@ -98,7 +98,7 @@ impl Shown {
 
 /// Has `file` obey the filter of `shown`, if it has one. `shown` is in the instance's list, or about
 /// to be put there.
-fn give_filter(file: &EventFile, shown: Option<&Shown>) {
+fn give_filter(file: &EventFile, shown: Option<&ShownFilter>) {
     let filter = shown.and_then(|shown| shown.filter.as_deref());
     // SAFETY: The filter's box is in the list of filters, and leaves it only by `replace_filters`,
     // which drops it after all probes that may have found it, or with the event, which is off.
@@ -143,7 +143,7 @@ impl Instance {
             change.push((event, None), GFP_KERNEL)?;
             return self.replace_filters(change);
         }
-        let (shown, wrong) = Shown::new(event, text, false)?;
+        let (shown, wrong) = ShownFilter::new(event, text, false)?;
         change.push((event, Some(shown)), GFP_KERNEL)?;
         self.replace_filters(change)?;
         match wrong {
@@ -174,7 +174,7 @@ impl Instance {
                 fresh.push((event, None), GFP_KERNEL)?;
                 continue;
             }
-            let (shown, wrong) = Shown::new(event, text, true)?;
+            let (shown, wrong) = ShownFilter::new(event, text, true)?;
             fresh.push((event, Some(shown)), GFP_KERNEL)?;
             if let Some(wrong) = wrong {
                 refused.push(wrong, GFP_KERNEL)?;
@@ -196,7 +196,7 @@ impl Instance {
     /// # Errors
     ///
     /// `ENOMEM`, and nothing has changed.
-    fn replace_filters(&self, changes: KVec<(&'static Event, Option<Shown>)>) -> Result {
+    fn replace_filters(&self, changes: KVec<(&'static Event, Option<ShownFilter>)>) -> Result {
         let mut old = KVec::with_capacity(changes.len(), GFP_KERNEL)?;
         let files = self.events.lock();
         let mut filters = self.filters.lock();
@@ -248,7 +248,7 @@ impl Instance {
 
     /// Logs that `command` was refused as a filter.
     pub(super) fn log_refusal(&self, wrong: &Wrong, command: &[u8]) {
-        let refused = Refused {
+        let refused = CommandRefusal {
             author: Filter::AUTHOR,
             error: wrong.kind.text(),
             at: wrong.at,

@@ -46,7 +46,7 @@ use kernel::{
 const BEGIN: &[u8] = b"synthetic_";
 
 /// A plan, the text that it has parts of, and its event.
-type Planned<'a> = (&'a Plan, &'a [u8], &'static Event);
+type PlannedHist<'a> = (&'a Plan, &'a [u8], &'static Event);
 
 /// Returns the name of the variable that keeps `field`.
 ///
@@ -70,7 +70,7 @@ impl Instance {
     pub(super) fn keep_field(
         &self,
         all: &mut KVec<EventTriggers>,
-        wanted: Planned<'_>,
+        wanted: PlannedHist<'_>,
         (path, name): (EventPath<'_>, &[u8]),
         log: &mut Log<'_>,
     ) -> Result {
@@ -135,7 +135,7 @@ fn write_command(
 }
 
 /// Returns whether the keys of both are of the same types, so that those of the one are found in the other.
-fn has_same_types(one: Planned<'_>, other: Planned<'_>) -> bool {
+fn has_same_types(one: PlannedHist<'_>, other: PlannedHist<'_>) -> bool {
     let (keys, others) = (one.0.keys(), other.0.keys());
     let mut pairs = keys.iter().zip(others);
     keys.len() == others.len() && pairs.all(|(a, b)| is_same_type((one, a.node), (other, b.node)))
@@ -143,8 +143,8 @@ fn has_same_types(one: Planned<'_>, other: Planned<'_>) -> bool {
 
 /// Returns whether two keys are of the same type.
 fn is_same_type(
-    ((one, text, event), node): (Planned<'_>, u8),
-    ((other, other_text, of), other_node): (Planned<'_>, u8),
+    ((one, text, event), node): (PlannedHist<'_>, u8),
+    ((other, other_text, of), other_node): (PlannedHist<'_>, u8),
 ) -> bool {
     let (Some(a), Some(b)) = (one.nodes.atom(node), other.nodes.atom(other_node)) else {
         return false;

@@ -38,7 +38,7 @@ use crate::{
             Log, //
         },
         expr::{
-            Described,
+            DescribedName,
             NamedFields, //
         },
         parameter::{
@@ -62,7 +62,7 @@ use kernel::{
 };
 
 /// The names that expressions of `event` may have.
-pub(super) struct EventNamed<'a> {
+pub(super) struct NamedEvent<'a> {
     pub(super) event: &'static Event,
     /// All triggers of the instance.
     pub(super) all: &'a [EventTriggers],
@@ -88,8 +88,8 @@ pub(super) fn variable_of(of: &EventTriggers, name: &[u8]) -> Option<Reference> 
     })
 }
 
-impl NamedFields for EventNamed<'_> {
-    fn field(&self, name: &str) -> Option<Described> {
+impl NamedFields for NamedEvent<'_> {
+    fn field(&self, name: &str) -> Option<DescribedName> {
         let of_event = self.event.field(name, |field| {
             let declared = &field.declared;
             let (offset, size) = (field.offset, declared.size);
@@ -97,7 +97,7 @@ impl NamedFields for EventNamed<'_> {
         });
         let operand = of_event.or_else(|| Operand::common(name))?;
         match operand.fetch {
-            Fetch::Field(field) => Some(Described {
+            Fetch::Field(field) => Some(DescribedName {
                 ty: field.ty,
                 offset: field.offset,
                 size: field.size,
@@ -175,7 +175,7 @@ pub(super) fn refers_to(hist: &Hist, event: &Event) -> bool {
 }
 
 /// An event, and the triggers of its instance.
-type EventAmong<'a> = (&'static Event, &'a mut KVec<EventTriggers>);
+type EventWithTriggers<'a> = (&'static Event, &'a mut KVec<EventTriggers>);
 
 /// Tells errors, and before the first one what is an error only if the command has one: that this event has none of
 /// the fields that another one has.
@@ -208,7 +208,7 @@ impl Instance {
         &self,
         plan: &mut Plan,
         text: &[u8],
-        (event, all): EventAmong<'_>,
+        (event, all): EventWithTriggers<'_>,
         log: &mut Log<'_>,
     ) -> Result<KVec<HistDeed>> {
         let mut deeds = KVec::new();
@@ -250,7 +250,7 @@ impl Instance {
         plan: &mut Plan,
         action: HistAction<'t>,
         text: &[u8],
-        (event, all): EventAmong<'_>,
+        (event, all): EventWithTriggers<'_>,
         log: &mut LateLog<'_, 't>,
     ) -> Result<Sequel> {
         match action.deed {
@@ -259,7 +259,7 @@ impl Instance {
                 Ok(Sequel::Record(recorder))
             }
             Deed::Save => {
-                let named = EventNamed { event, all };
+                let named = NamedEvent { event, all };
                 for item in action.parameters() {
                     let mut log = |kind, word: &[u8]| log.tell(kind, word);
                     let added = plan.add_save(item, text, &named, &mut log);
@@ -278,7 +278,7 @@ impl Instance {
         plan: &mut Plan,
         action: HistAction<'t>,
         text: &[u8],
-        (event, all): EventAmong<'_>,
+        (event, all): EventWithTriggers<'_>,
         log: &mut LateLog<'_, 't>,
     ) -> Result<SyntheticRecorder> {
         let Some(synthetic) = SyntheticRef::find(action.name) else {
@@ -313,10 +313,10 @@ impl Instance {
         plan: &mut Plan,
         (item, matched): (&'t [u8], Option<EventPath<'t>>),
         text: &[u8],
-        (event, all): EventAmong<'_>,
+        (event, all): EventWithTriggers<'_>,
         log: &mut LateLog<'_, 't>,
     ) -> Result<Parameter> {
-        let named = EventNamed { event, all };
+        let named = NamedEvent { event, all };
         let mut tell = |kind, word: &[u8]| log.tell(kind, word);
         let parameter = plan.parameter(item, matched, text, &named, &mut tell);
         let field = match parameter.map_err(error_of)? {
@@ -330,7 +330,7 @@ impl Instance {
         }
         let mut tell = |kind, word: &[u8]| log.tell(kind, word);
         self.keep_field(all, (plan, text, event), (path, name), &mut tell)?;
-        let named = EventNamed { event, all };
+        let named = NamedEvent { event, all };
         plan.reference_to(Some(path), &variable_name(name)?, &named, &mut tell)
             .map_err(error_of)
     }

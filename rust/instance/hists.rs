@@ -9,15 +9,15 @@ use super::{
         is_referred_to,
         sources,
         takes_snapshots,
-        EventNamed, //
+        NamedEvent, //
     },
     triggers::{
         copied,
         EventTriggers,
         Row, //
     },
+    CommandRefusal, //
     Instance,
-    Refused, //
 };
 use crate::{
     actions::{
@@ -116,7 +116,7 @@ impl Instance {
         let error = kind.text();
         self.errors.add_of(
             author,
-            Refused {
+            CommandRefusal {
                 author: "",
                 error,
                 at,
@@ -200,7 +200,7 @@ impl Instance {
         command::hide_operators(&mut items);
         let parsed = command::parse(&items, log).map_err(error_of)?;
         let mut plan = KBox::<Plan>::new_uninit(GFP_KERNEL)?.write(Plan::new());
-        let named = EventNamed { event, all };
+        let named = NamedEvent { event, all };
         plan.resolve(&parsed, &items, &named, remove, log)
             .map_err(error_of)?;
         let filter = match filter {

@@ -31,9 +31,9 @@ crate::kapi::global::global_mutex! {
 static SPREAD: Atomic<bool> = Atomic::new(false);
 
 /// When an instance got the option, for the order of copies.
-pub(super) struct CopiedSince(Atomic<u64>);
+pub(super) struct CopyStart(Atomic<u64>);
 
-impl CopiedSince {
+impl CopyStart {
     /// That of a new instance.
     pub(super) const fn new() -> Self {
         Self(Atomic::new(0))

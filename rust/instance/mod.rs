@@ -46,7 +46,7 @@ pub(crate) use self::{
         disable_everywhere,
         empty_of_modules, //
     },
-    error_log::Refused,
+    error_log::CommandRefusal,
     hist_show::{
         HistForm,
         ShownHist, //
@@ -67,13 +67,13 @@ use self::{
     cpumask::CpuMask,
     enable::ModuleRecords,
     error_log::ErrorLog,
-    filter::Shown,
+    filter::ShownFilter,
     function_pids::FunctionPids,
     life::{
         Life,
         Refusal, //
     },
-    marker_copies::CopiedSince,
+    marker_copies::CopyStart,
     pids::PidLists,
     triggers::EventTriggers,
     waiting::WaitingWords, //
@@ -113,7 +113,7 @@ use crate::{
             Scope, //
         },
         stats::{
-            Broken,
+            BreakReason,
             CpuStats, //
         }, //
     },
@@ -159,7 +159,7 @@ pub(crate) struct Instance {
     /// Bytes recorded of each user buffer that an argument of a system call points to.
     user_bytes: Atomic<u64>,
     #[pin]
-    filters: Mutex<KVec<Shown>>,
+    filters: Mutex<KVec<ShownFilter>>,
     /// What `set_event` selects of modules that are not loaded.
     #[pin]
     waiting: Mutex<WaitingWords>,
@@ -171,7 +171,7 @@ pub(crate) struct Instance {
     /// Whether markers have triggers.
     markers_trigger: Atomic<bool>,
     /// When it began to get the markers of the top instance.
-    copied_since: CopiedSince,
+    copied_since: CopyStart,
     /// What is done when functions are called.
     #[pin]
     commands: Mutex<FunctionCommands>,
@@ -263,7 +263,7 @@ impl Instance {
                 triggers <- new_mutex!(KVec::new()),
                 may_turn_on: Atomic::new(false),
                 markers_trigger: Atomic::new(false),
-                copied_since: CopiedSince::new(),
+                copied_since: CopyStart::new(),
                 commands <- new_mutex!(FunctionCommands::none()),
                 command_may_turn_on: Atomic::new(false),
                 pid_lists <- new_mutex!(PidLists::new()),
@@ -513,7 +513,7 @@ impl Instance {
             now_ts: self.now(),
             dropped: s.dropped,
             read: s.read,
-            broken: s.fault.map(|violation| Broken {
+            broken: s.fault.map(|violation| BreakReason {
                 violation,
                 refused: s.broken,
             }),

@@ -8,7 +8,7 @@ use super::{
     Instance, //
 };
 use crate::{
-    hooks::FollowsModules,
+    hooks::FunctionsFollower,
     text::options::{
         Opt,
         OptionSet, //
@@ -142,7 +142,7 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
 }
 
 /// Calls `f` with each instance: what follows modules.
-pub(crate) fn for_each_follower(f: &dyn Fn(&dyn FollowsModules)) {
+pub(crate) fn for_each_follower(f: &dyn Fn(&dyn FunctionsFollower)) {
     let mut next = 0usize;
     loop {
         let inst = ALL.lock().get(next).cloned();

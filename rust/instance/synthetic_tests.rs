@@ -18,8 +18,8 @@ use crate::{
     },
     sources::synthetic::{
         self,
+        LineRefusal, //
         SyntheticRef,
-        SyntheticWrong, //
     },
     synthetic::{
         command::SYSTEM,
@@ -32,9 +32,9 @@ use kernel::prelude::*;
 /// Obeys a line that is right.
 fn obey(line: &str) -> Result {
     synthetic::obey(line.as_bytes()).map_err(|wrong| match wrong {
-        SyntheticWrong::Error(error) => error,
-        SyntheticWrong::Refused(_) => EINVAL,
-        SyntheticWrong::Exists(_) => EEXIST,
+        LineRefusal::Error(error) => error,
+        LineRefusal::Refused(_) => EINVAL,
+        LineRefusal::Exists(_) => EEXIST,
     })
 }
 

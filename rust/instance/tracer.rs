@@ -12,7 +12,7 @@ use crate::{
     hooks::{
         Edit,
         FilterKind,
-        FollowsModules,
+        FunctionsFollower,
         Measure, //
     },
     probes::GraphRules,
@@ -376,7 +376,7 @@ impl Instance {
     }
 }
 
-impl FollowsModules for Instance {
+impl FunctionsFollower for Instance {
     fn came(&self, name: &str) {
         self.functions.welcome(&self.sink, name);
     }

@@ -5,7 +5,7 @@
 use super::{
     deferred::{
         Deferred,
-        Later, //
+        DeferredWork, //
     },
     words::SharedU64, //
 };
@@ -17,7 +17,7 @@ use kernel::{
 
 /// Something that is reported once, until it is allowed again.
 #[pin_data]
-pub(crate) struct Alarm {
+pub(crate) struct DeferredWarning {
     #[pin]
     notice: Deferred<Notice>,
 }
@@ -32,7 +32,7 @@ struct Notice {
     say: fn(&CStr, u64),
 }
 
-impl Later for Notice {
+impl DeferredWork for Notice {
     fn run(&self) {
         let what = self.what.load();
         if what != 0 {
@@ -41,7 +41,7 @@ impl Later for Notice {
     }
 }
 
-impl Alarm {
+impl DeferredWarning {
     /// Returns one that has noticed nothing. `say` gets `name` and what was noticed.
     pub(crate) fn new(name: CString, say: fn(&CStr, u64)) -> impl PinInit<Self> {
         pin_init!(Self {

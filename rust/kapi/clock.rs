@@ -8,13 +8,13 @@
 
 mod call;
 mod cyc2ns;
-mod here;
+mod inline;
 mod latch;
 
-pub(crate) use self::here::{
+pub(crate) use self::inline::{
     read_left,
-    Here,
-    LeftClock,
+    GateClock,
+    InlineClock,
     LEFT_CALLED,
     LEFT_MONO,
     LEFT_OTHER,
@@ -89,23 +89,23 @@ const fn place_of(word: u64) -> u64 {
 }
 
 /// Returns what is left in the gates of rings whose clock is `clock`.
-pub(crate) fn to_leave(clock: ClockId) -> LeftClock {
+pub(crate) fn to_leave(clock: ClockId) -> GateClock {
     let function = || {
-        LeftClock::function(match clock {
+        GateClock::function(match clock {
             ClockId::Local => LEFT_CALLED,
             ClockId::X86Tsc => LEFT_TSC,
             ClockId::Mono => LEFT_MONO,
             _ => LEFT_OTHER,
         })
     };
-    let here = Here::of(clock).and_then(LeftClock::here);
+    let here = InlineClock::of(clock).and_then(GateClock::here);
     here.unwrap_or_else(function)
 }
 
 /// Reads `clock`. Any context, NMI included; preemption is disabled.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
-    match Here::of(clock) {
+    match InlineClock::of(clock) {
         Some(here) => here.now().unwrap_or_else(anew),
         None if clock == ClockId::X86Tsc => tsc(),
         None => by_call(clock),
@@ -117,7 +117,7 @@ pub(crate) fn wall_ns() -> u64 {
     c::ktime_get_real_fast_ns()
 }
 
-impl Here {
+impl InlineClock {
     /// Returns `clock`, if it is made here.
     #[inline(always)]
     pub(crate) fn of(clock: ClockId) -> Option<Self> {

@@ -55,7 +55,7 @@ pub(crate) fn raw() -> ContextWords {
             task = sym bindings::current_task, f = lateout(reg) rflags)
     };
     // INVARIANT: The kernel keeps its address there.
-    let task = Current(task);
+    let task = CurrentTask(task);
     ContextWords {
         preempt_count: with_softirqs(documented_count(flipped ^ (1 << 63)), &task),
         rflags,
@@ -81,7 +81,7 @@ pub(crate) fn preempt_count() -> u64 {
 /// Returns a preemption counter with the bits of soft interrupts that the current task has.
 #[cfg(CONFIG_PREEMPT_RT)]
 #[inline(always)]
-fn with_softirqs(preempt_count: u64, task: &Current) -> u64 {
+fn with_softirqs(preempt_count: u64, task: &CurrentTask) -> u64 {
     let own = task.read::<u32, { offset_of!(task_struct, softirq_disable_cnt) }>();
     preempt_count & !SOFTIRQ_BITS | u64::from(own) & SOFTIRQ_BITS
 }
@@ -89,7 +89,7 @@ fn with_softirqs(preempt_count: u64, task: &Current) -> u64 {
 /// As above, where the counter has them itself.
 #[cfg(not(CONFIG_PREEMPT_RT))]
 #[inline(always)]
-fn with_softirqs(preempt_count: u64, _task: &Current) -> u64 {
+fn with_softirqs(preempt_count: u64, _task: &CurrentTask) -> u64 {
     preempt_count
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn name() -> [u64; COMM / 8] {
 
 /// Returns the address of the current task.
 #[inline(always)]
-fn current() -> Current {
+fn current() -> CurrentTask {
     let task: *const u8;
     // SAFETY: It reads a per-CPU variable of the kernel, 64 bits wide.
     unsafe {
@@ -148,7 +148,7 @@ fn current() -> Current {
             task = sym bindings::current_task, options(nostack, preserves_flags, readonly))
     };
     // INVARIANT: The kernel keeps its address there.
-    Current(task)
+    CurrentTask(task)
 }
 
 /// The address of the current task.
@@ -156,9 +156,9 @@ fn current() -> Current {
 /// # Invariants
 ///
 /// It is that.
-struct Current(*const u8);
+struct CurrentTask(*const u8);
 
-impl Current {
+impl CurrentTask {
     /// Returns the `T` at `AT`. Other CPUs may change it meanwhile.
     #[inline(always)]
     fn read<T: FromBytes, const AT: usize>(&self) -> T {

@@ -17,7 +17,7 @@ use kernel::{
 };
 
 /// What has such work.
-pub(super) trait Later: Send + Sync {
+pub(super) trait DeferredWork: Send + Sync {
     /// Does the work. Runs in hardirq context.
     fn run(&self);
 }
@@ -29,7 +29,7 @@ pub(super) trait Later: Send + Sync {
 /// `work` is initialised, and its function is [`run`] for this `T`.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
-pub(super) struct Deferred<T: Later> {
+pub(super) struct Deferred<T: DeferredWork> {
     // First: `run` gets its address.
     #[pin]
     work: Opaque<bindings::irq_work>,
@@ -46,11 +46,11 @@ pub(super) struct Deferred<T: Later> {
 pub(crate) struct ReadyIrqWork<'a>(*mut bindings::irq_work, PhantomData<&'a ()>);
 
 // SAFETY: Any CPU may queue an `irq_work` or wait for it, and `T` is `Sync`.
-unsafe impl<T: Later> Sync for Deferred<T> {}
+unsafe impl<T: DeferredWork> Sync for Deferred<T> {}
 // SAFETY: An `irq_work` belongs to no task, and `T` is `Send`.
-unsafe impl<T: Later> Send for Deferred<T> {}
+unsafe impl<T: DeferredWork> Send for Deferred<T> {}
 
-impl<T: Later> Deferred<T> {
+impl<T: DeferredWork> Deferred<T> {
     /// Returns one with `value`, whose work is not queued.
     pub(super) fn new(value: impl PinInit<T>) -> impl PinInit<Self> {
         // INVARIANT: The work is initialised with that function.
@@ -76,7 +76,7 @@ impl<T: Later> Deferred<T> {
     }
 }
 
-impl<T: Later> Deref for Deferred<T> {
+impl<T: DeferredWork> Deref for Deferred<T> {
     type Target = T;
 
     #[inline(always)]
@@ -86,7 +86,7 @@ impl<T: Later> Deref for Deferred<T> {
 }
 
 #[pinned_drop]
-impl<T: Later> PinnedDrop for Deferred<T> {
+impl<T: DeferredWork> PinnedDrop for Deferred<T> {
     fn drop(self: Pin<&mut Self>) {
         // It is not queued any more, for its owner goes.
         self.wait();
@@ -98,7 +98,7 @@ impl<T: Later> PinnedDrop for Deferred<T> {
 /// # Safety
 ///
 /// `work` is that of a [`Deferred<T>`], which stays until this returns.
-unsafe extern "C" fn run<T: Later>(work: *mut bindings::irq_work) {
+unsafe extern "C" fn run<T: DeferredWork>(work: *mut bindings::irq_work) {
     // SAFETY: The work is the first field of a `Deferred<T>`, which stays, as the caller promises.
     let this = unsafe { &*work.cast::<Deferred<T>>() };
     this.value.run();

@@ -14,7 +14,7 @@
 use super::inode::{
     Dentry,
     Inode,
-    Negative,
+    NegativeDentry,
     NewInode, //
 };
 use kernel::{
@@ -198,7 +198,7 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
     /// is its depth for lockdep, if it can be reached. Fails with the error of `fill`.
     pub(super) fn enter_folder(
         &self,
-        child: Negative<'_, N>,
+        child: NegativeDentry<'_, N>,
         inode: NewInode<'_, N>,
         depth: Option<usize>,
         fill: impl FnOnce(&Dir<'_, N>) -> Result,
@@ -214,7 +214,7 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
     }
 
     /// Makes a dentry called `name` in this folder, which cannot be found yet. Fails with `ENOMEM`.
-    fn new_child(&self, name: &CStr) -> Result<Negative<'_, N>> {
+    fn new_child(&self, name: &CStr) -> Result<NegativeDentry<'_, N>> {
         // SAFETY: The folder is locked or cannot be reached yet (invariant).
         unsafe { self.folder.dentry.new_child(name) }
     }

@@ -48,7 +48,7 @@ impl<T> Object<T> {
 /// An object that C has made and that is given back.
 pub(crate) trait Release: Sized {
     /// Gives it back.
-    fn release(ending: Ending<Self>);
+    fn release(ending: FinalRef<Self>);
 }
 
 /// An object that may be shared by tasks, and given back by any of them.
@@ -58,7 +58,7 @@ pub(crate) trait Release: Sized {
 /// What functions of C do with a reference to one, or when it is given back, they do in any task, and in several at a
 /// time.
 #[allow(dead_code, reason = "a marker, for `Send` and `Sync`")]
-pub(crate) unsafe trait AnyTask: Release {}
+pub(crate) unsafe trait TaskSharedObject: Release {}
 
 /// An object that C has made; given back when this is dropped.
 ///
@@ -69,22 +69,22 @@ pub(crate) unsafe trait AnyTask: Release {}
 #[repr(transparent)]
 pub(crate) struct Owned<T: Release>(NonNull<T>);
 
-// SAFETY: Any task may use the object and give it back (`AnyTask`).
-unsafe impl<T: AnyTask> Send for Owned<T> {}
-// SAFETY: Tasks may share the object (`AnyTask`).
-unsafe impl<T: AnyTask> Sync for Owned<T> {}
+// SAFETY: Any task may use the object and give it back (`TaskSharedObject`).
+unsafe impl<T: TaskSharedObject> Send for Owned<T> {}
+// SAFETY: Tasks may share the object (`TaskSharedObject`).
+unsafe impl<T: TaskSharedObject> Sync for Owned<T> {}
 
 impl<T: Release> Owned<T> {
     /// Returns it for a function that no other may be at the same time.
-    pub(crate) fn alone(&mut self) -> Alone<'_, T> {
+    pub(crate) fn alone(&mut self) -> SoleRef<'_, T> {
         // INVARIANT: It is borrowed mutably for as long.
-        Alone(self.0, PhantomData)
+        SoleRef(self.0, PhantomData)
     }
 
     /// Returns it for the function of C that takes it over.
-    pub(crate) fn end(self) -> Ending<T> {
+    pub(crate) fn end(self) -> FinalRef<T> {
         // INVARIANT: It is not used any more, and not given back here.
-        Ending(ManuallyDrop::new(self).0)
+        FinalRef(ManuallyDrop::new(self).0)
     }
 }
 
@@ -100,7 +100,7 @@ impl<T: Release> Deref for Owned<T> {
 impl<T: Release> Drop for Owned<T> {
     fn drop(&mut self) {
         // INVARIANT: This is the last use of the object.
-        T::release(Ending(self.0));
+        T::release(FinalRef(self.0));
     }
 }
 
@@ -110,7 +110,7 @@ impl<T: Release> Drop for Owned<T> {
 ///
 /// It is that of an [`Owned`] that is there no more, and used for the last time.
 #[repr(transparent)]
-pub(crate) struct Ending<T>(NonNull<T>);
+pub(crate) struct FinalRef<T>(NonNull<T>);
 
 /// An object for a function of C that no other task may be in with the same one.
 ///
@@ -118,7 +118,7 @@ pub(crate) struct Ending<T>(NonNull<T>);
 ///
 /// It is that of an [`Owned`] that nothing else uses during `'a`.
 #[repr(transparent)]
-pub(crate) struct Alone<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
+pub(crate) struct SoleRef<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
 
 /// An object that C has made, or the error by which it has not.
 ///
@@ -204,13 +204,13 @@ impl<'a> From<&'a mut [u8]> for Room<'a> {
 ///
 /// As many bytes are at `first`, and do not change during `'a`.
 #[repr(C)]
-pub(crate) struct Written<'a> {
+pub(crate) struct WrittenBytes<'a> {
     first: *const u8,
     len: usize,
     bytes: PhantomData<&'a [u8]>,
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenBytes<'a> {
     /// Returns them.
     pub(crate) fn bytes(self) -> &'a [u8] {
         // SAFETY: As many bytes are there, and do not change meanwhile (invariant).

@@ -5,10 +5,10 @@
 use super::{
     c,
     foreign::{
-        AnyTask,
-        Ending,
+        FinalRef,
         Owned,
         Release, //
+        TaskSharedObject,
     },
     grace::{
         self,
@@ -43,13 +43,13 @@ pub(crate) struct FunctionProbe {
 }
 
 impl Release for c::rt_fprobe {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_fprobe_put(ending);
     }
 }
 
 // SAFETY: No task owns a probe, which is only read by what takes a reference.
-unsafe impl AnyTask for c::rt_fprobe {}
+unsafe impl TaskSharedObject for c::rt_fprobe {}
 
 impl FunctionProbe {
     /// Returns one that is not registered. Process context.

@@ -43,7 +43,7 @@ pub(crate) fn is_trampoline(address: u64) -> bool {
 }
 
 /// The functions that call the hook.
-pub(crate) enum Hooked<'a> {
+pub(crate) enum HookedFunctions<'a> {
     /// Every function that can be traced, also those of modules that are loaded later.
     All,
     /// Those with these addresses, as the kernel lists them.
@@ -117,7 +117,7 @@ impl FunctionHook {
     ///
     /// `EINVAL` for no function at all or one that cannot be traced, `ENODEV` in a kernel without hooks, `EBUSY` if
     /// another value has the hook, `ENOMEM`. What called the hook before still does.
-    pub(crate) fn set(&mut self, hooked: &Hooked<'_>) -> Result {
+    pub(crate) fn set(&mut self, hooked: &HookedFunctions<'_>) -> Result {
         let result = self.select(hooked).and_then(|()| self.register());
         if result.is_err() && !self.is_on {
             self.forget();
@@ -126,12 +126,12 @@ impl FunctionHook {
     }
 
     /// Tells the kernel which functions shall call the hook, from now on if it is registered.
-    fn select(&mut self, hooked: &Hooked<'_>) -> Result {
+    fn select(&mut self, hooked: &HookedFunctions<'_>) -> Result {
         match hooked {
-            Hooked::All => to_result(c::rt_hook_select_all(self.turn()?)),
+            HookedFunctions::All => to_result(c::rt_hook_select_all(self.turn()?)),
             // To the kernel, none would mean all.
-            Hooked::Only([]) => Err(EINVAL),
-            Hooked::Only(addresses) => {
+            HookedFunctions::Only([]) => Err(EINVAL),
+            HookedFunctions::Only(addresses) => {
                 // The kernel counts them so.
                 u32::try_from(addresses.len())?;
                 to_result(c::rt_hook_select(self.turn()?, (*addresses).into()))

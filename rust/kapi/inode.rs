@@ -10,7 +10,7 @@
 use super::{
     c,
     foreign::{
-        Ending,
+        FinalRef,
         Owned,
         Release, //
     },
@@ -41,8 +41,8 @@ mod dentry;
 pub(crate) use dentry::Dentry;
 pub(super) use dentry::{
     AnyDentry,
-    LookedUp,
-    Negative, //
+    LookupDentry,
+    NegativeDentry, //
 };
 
 /// Stores to one field of an [`Inode`].
@@ -216,7 +216,7 @@ impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
     }
 
     /// Hands the reference on.
-    pub(super) fn end(self) -> Ending<bindings::inode> {
+    pub(super) fn end(self) -> FinalRef<bindings::inode> {
         self.0.end()
     }
 }
@@ -237,7 +237,7 @@ impl<N: Send + Sync + 'static> Inode<'_, N> {
 }
 
 impl Release for bindings::inode {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::iput(ending);
     }
 }

@@ -8,7 +8,7 @@
 use super::{
     c,
     foreign::{
-        Ending,
+        FinalRef,
         Object,
         Release, //
     },
@@ -25,7 +25,7 @@ const PIECE: usize = 64 << 10;
 const MOST: usize = 64 << 20;
 
 impl Release for bindings::vfsmount {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::kern_unmount(ending);
     }
 }

@@ -5,11 +5,11 @@
 use super::{
     c,
     foreign::{
-        AnyTask,
         CText,
-        Ending,
+        FinalRef,
         Owned,
         Release, //
+        TaskSharedObject,
     }, //
 };
 use kernel::{
@@ -29,13 +29,13 @@ pub(crate) const MOST_WORDS: usize = c::RT_KPROBE_WORDS as usize;
 pub(crate) struct KernelProbe(Owned<c::rt_kprobe>);
 
 impl Release for c::rt_kprobe {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_kprobe_put(ending);
     }
 }
 
 // SAFETY: No task owns a probe. By a reference the kernel is asked to change it, which it locks, or words are read.
-unsafe impl AnyTask for c::rt_kprobe {}
+unsafe impl TaskSharedObject for c::rt_kprobe {}
 
 impl KernelProbe {
     /// Registers a probe that is not hit yet, at `offset` of a symbol or at `address` if there is none; at

@@ -76,12 +76,12 @@ pub(crate) fn exit(unloading: Unloading) {
 /// # Invariants
 ///
 /// The address is 0, or the exposed one of a box that goes in [`LateMemory::free`] only.
-pub(super) struct Late<T> {
+pub(super) struct LazyPerCpu<T> {
     address: SharedU64,
     of: PhantomData<PerCpu<T>>,
 }
 
-impl<T: Send + Sync + 'static> Late<T> {
+impl<T: Send + Sync + 'static> LazyPerCpu<T> {
     /// Returns one without values.
     pub(super) const fn new() -> Self {
         // INVARIANT: It is 0.
@@ -141,7 +141,7 @@ impl<T: Send + Sync + 'static> Late<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> LateMemory for Late<T> {
+impl<T: Send + Sync + 'static> LateMemory for LazyPerCpu<T> {
     fn free(&self, _: &Unloading) {
         let values = self.address();
         self.address.store(0);

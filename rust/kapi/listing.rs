@@ -21,7 +21,7 @@ use super::{
     },
     inode::{
         Inode,
-        LookedUp, //
+        LookupDentry, //
     },
 };
 use core::{
@@ -36,7 +36,7 @@ use kernel::{
 };
 
 /// The file or folder that a name stands for.
-pub(crate) enum Listed<N> {
+pub(crate) enum ListedNode<N> {
     /// A file.
     File {
         /// Its permissions.
@@ -76,7 +76,7 @@ pub(crate) trait Listing: Send + Sync + Sized + 'static {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn look_up(&self, name: &[u8]) -> Result<Option<(u16, Listed<Self>)>>;
+    fn look_up(&self, name: &[u8]) -> Result<Option<(u16, ListedNode<Self>)>>;
 
     /// Calls `say` for each name whose place is `from` or a later one, in their order, until it
     /// returns false: it has no more room.
@@ -133,14 +133,19 @@ impl<N: Listing> Dir<'_, N> {
 
 impl<N: Listing> Folder<'_, N> {
     /// Makes what was looked up in this folder. Fails with `ENOMEM`.
-    fn enter_listed(&self, looked_up: LookedUp<'_, N>, place: u16, listed: Listed<N>) -> Result {
+    fn enter_listed(
+        &self,
+        looked_up: LookupDentry<'_, N>,
+        place: u16,
+        listed: ListedNode<N>,
+    ) -> Result {
         let (inode, folder) = match listed {
-            Listed::File {
+            ListedNode::File {
                 mode,
                 operations,
                 node,
             } => (self.new_file(mode, operations, node)?, false),
-            Listed::Folder { mode, node } => {
+            ListedNode::Folder { mode, node } => {
                 let inode = self.new_folder(mode, Tables::<N>::BOTH, Some(node))?;
                 (inode, true)
             }
@@ -166,7 +171,7 @@ unsafe extern "C" fn look_up<N: Listing>(
     flags: c_uint,
 ) -> *mut bindings::dentry {
     // SAFETY: The VFS passed the dentry to this `lookup`, in a folder with nodes of this type.
-    let looked_up = unsafe { LookedUp::<N>::from_raw(dentry) };
+    let looked_up = unsafe { LookupDentry::<N>::from_raw(dentry) };
     let folder = match Folder::new(looked_up.parent()) {
         Ok(folder) => folder,
         Err(error) => return error.to_ptr(),

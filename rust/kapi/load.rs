@@ -5,12 +5,12 @@
 use super::{
     c,
     foreign::{
-        AnyTask,
-        Ending,
+        FinalRef,
         Owned,
         Release, //
+        TaskSharedObject,
     },
-    late::Late,
+    late::LazyPerCpu,
     words::SharedU64, //
 };
 use kernel::{
@@ -30,7 +30,7 @@ pub(crate) struct LoadSeat {
     pub(crate) moved: SharedU64,
 }
 
-pub(super) static SEATS: Late<LoadSeat> = Late::new();
+pub(super) static SEATS: LazyPerCpu<LoadSeat> = LazyPerCpu::new();
 
 /// Returns the seat of `cpu`, once there has been a [`LoadWatch`].
 pub(crate) fn seat(cpu: u32) -> Option<&'static LoadSeat> {
@@ -66,13 +66,13 @@ impl Drop for LoadWatch {
 }
 
 impl Release for bindings::pid {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_load_forget(ending);
     }
 }
 
 // SAFETY: References to what a pid stands for belong to no task, and the kernel counts them.
-unsafe impl AnyTask for bindings::pid {}
+unsafe impl TaskSharedObject for bindings::pid {}
 
 /// A task of user space, which may have ended.
 pub(crate) struct LoadTask(Owned<bindings::pid>);

@@ -124,7 +124,7 @@ impl Area<'_> {
 }
 
 /// The numbers that a program reads about a buffer that it has mapped.
-pub(crate) struct Told {
+pub(crate) struct MetaSnapshot {
     /// Bytes of a sub-buffer, and of the page that tells this.
     pub(crate) size: usize,
     /// Sub-buffers.
@@ -176,7 +176,7 @@ impl MetaPage {
 
     /// Publishes `told` to all programs that have the page mapped, which may read meanwhile: each
     /// pair of numbers of 32 bits and each number of 64 bits is the old or the new one.
-    pub(crate) fn tell(&mut self, told: &Told) {
+    pub(crate) fn tell(&mut self, told: &MetaSnapshot) {
         let size = told.size as u32;
         let meta = c::trace_buffer_meta {
             meta_page_size: size,

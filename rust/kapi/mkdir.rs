@@ -18,7 +18,7 @@ use super::{
     inode::{
         Dentry,
         Inode,
-        Negative, //
+        NegativeDentry, //
     },
 };
 use core::{
@@ -49,7 +49,7 @@ pub(crate) const fn operations<F: FileSystem>() -> &'static bindings::inode_oper
     MkdirTable::<F>::OPERATIONS
 }
 
-impl<N: Send + Sync + 'static> Negative<'_, N> {
+impl<N: Send + Sync + 'static> NegativeDentry<'_, N> {
     /// Makes it a folder, which owns `node`, and lets `fill` put files and folders into it. Removes
     /// everything again when `fill` fails. Fails with `ENOMEM`, or with the error of `fill`.
     pub(super) fn make_folder(
@@ -85,7 +85,7 @@ unsafe extern "C" fn mkdir<F: FileSystem>(
 ) -> *mut bindings::dentry {
     let result = F::allowed().and_then(|()| {
         // SAFETY: The VFS passed the dentry to this `mkdir`, in a folder with nodes of this type.
-        let folder = unsafe { Negative::<F::Node>::from_raw(dentry) };
+        let folder = unsafe { NegativeDentry::<F::Node>::from_raw(dentry) };
         F::create(folder.name(), |node| {
             folder.make_folder(node, F::fill_created)
         })

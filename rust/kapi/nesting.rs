@@ -6,7 +6,7 @@
 //! Each CPU counts for itself. A writer that interrupts another counts on, and has left before that goes on.
 
 use super::{
-    late::Late,
+    late::LazyPerCpu,
     percpu::CpuPin,
     words::LocalU64, //
 };
@@ -17,7 +17,7 @@ use kernel::prelude::*;
 const MOST: u64 = 4;
 
 /// How many there are.
-pub(super) static DEPTH: Late<LocalU64> = Late::new();
+pub(super) static DEPTH: LazyPerCpu<LocalU64> = LazyPerCpu::new();
 
 /// Allocates the counts. Process context.
 ///

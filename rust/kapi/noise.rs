@@ -5,7 +5,7 @@
 use super::{
     c,
     clock,
-    late::Late,
+    late::LazyPerCpu,
     percpu::CpuPin,
     words::LocalU64, //
 };
@@ -19,9 +19,9 @@ use kernel::{
 };
 
 /// What takes one CPU. Its functions are called on that CPU alone.
-pub(crate) type HereNoise = CpuNoise<LocalU64>;
+pub(crate) type OwnCpuNoise = CpuNoise<LocalU64>;
 
-pub(super) static NOISES: Late<HereNoise> = Late::new();
+pub(super) static NOISES: LazyPerCpu<OwnCpuNoise> = LazyPerCpu::new();
 
 /// Returns the time, of the clock `local`. Any context.
 #[inline(always)]
@@ -31,7 +31,7 @@ pub(crate) fn now() -> u64 {
 
 /// Calls `f` with what takes this CPU, with preemption disabled.
 #[inline(always)]
-pub(crate) fn here(f: impl FnOnce(&HereNoise)) {
+pub(crate) fn here(f: impl FnOnce(&OwnCpuNoise)) {
     CpuPin::with(|pin| {
         if let Some(noise) = NOISES.this(pin) {
             f(noise);
@@ -55,7 +55,7 @@ impl NoiseHooks {
     }
 
     /// Returns what takes `cpu`.
-    pub(crate) fn of(cpu: u32) -> Option<&'static HereNoise> {
+    pub(crate) fn of(cpu: u32) -> Option<&'static OwnCpuNoise> {
         NOISES.of(cpu)
     }
 }

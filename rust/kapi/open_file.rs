@@ -5,7 +5,7 @@
 use super::{
     c,
     foreign::{
-        Ending,
+        FinalRef,
         Owned,
         Release, //
     }, //
@@ -20,7 +20,7 @@ use kernel::{
 pub(super) type OwnFile = Owned<bindings::file>;
 
 impl Release for bindings::file {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::filp_close(ending, ptr::null_mut());
     }
 }

@@ -179,9 +179,9 @@ impl<T> Drop for PerCpuMemory<T> {
 /// # Invariants
 ///
 /// An initialised `T` is there, which this value owns, and the memory stays longer.
-struct Placed<T>(NonNull<T>);
+struct PlacedValue<T>(NonNull<T>);
 
-impl<T> Deref for Placed<T> {
+impl<T> Deref for PlacedValue<T> {
     type Target = T;
 
     #[inline(always)]
@@ -191,7 +191,7 @@ impl<T> Deref for Placed<T> {
     }
 }
 
-impl<T> Drop for Placed<T> {
+impl<T> Drop for PlacedValue<T> {
     fn drop(&mut self) {
         // SAFETY: The `T` is initialised and this value's own (invariant), which goes.
         unsafe { self.0.drop_in_place() };
@@ -206,7 +206,7 @@ impl<T> Drop for Placed<T> {
 /// none of the others.
 pub(crate) struct PerCpu<T> {
     // Before the memory that they are in.
-    values: KVVec<Option<Placed<T>>>,
+    values: KVVec<Option<PlacedValue<T>>>,
     memory: PerCpuMemory<T>,
 }
 
@@ -235,7 +235,7 @@ impl<T> PerCpu<T> {
                     // holds nothing yet.
                     unsafe { part.write(value) };
                     // INVARIANT: Initialised just now; `memory` goes after `values`.
-                    Some(Placed(part))
+                    Some(PlacedValue(part))
                 }
                 None => None,
             };

@@ -3,7 +3,7 @@
 //! The kernel as the ring sees it.
 
 use super::{
-    clock::LeftClock,
+    clock::GateClock,
     pages::Pages,
     words::{
         self,
@@ -34,7 +34,7 @@ unsafe impl Port for Kernel {
     type Shared = SharedU64;
     type Memory = Pages;
     type Table<T> = KVVec<T>;
-    type Left = LeftClock;
+    type Left = GateClock;
 
     #[inline(always)]
     fn read_barrier() {

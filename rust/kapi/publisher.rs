@@ -22,9 +22,9 @@ use kernel::{
 ///
 /// What it refers to stays until it refers to something else, or to nothing, and the stretches of code with preemption
 /// disabled that began before have ended.
-pub(crate) struct Published<T: 'static>(GraceRef<T>);
+pub(crate) struct PublishedRef<T: 'static>(GraceRef<T>);
 
-impl<T> Published<T> {
+impl<T> PublishedRef<T> {
     /// Returns one to nothing.
     pub(crate) const fn none() -> Self {
         // INVARIANT: There is nothing that would have to stay.
@@ -48,23 +48,23 @@ impl<T> Published<T> {
     }
 }
 
-/// The owner of a box that a static [`Published`] refers to.
+/// The owner of a box that a static [`PublishedRef`] refers to.
 ///
 /// # Invariants
 ///
 /// The reference is to no box of this but that in `own`.
 pub(crate) struct Publisher<T: 'static> {
-    reference: &'static Published<T>,
+    reference: &'static PublishedRef<T>,
     own: Option<KBox<T>>,
 }
 
 /// A box that writers may still use which found it before: dropping this waits for them. Process context; sleeps.
 #[must_use = "dropping it waits"]
-pub(crate) struct Retired<T>(Option<T>);
+pub(crate) struct RetiredBox<T>(Option<T>);
 
 impl<T> Publisher<T> {
     /// Returns one that owns nothing.
-    pub(crate) const fn of(reference: &'static Published<T>) -> Self {
+    pub(crate) const fn of(reference: &'static PublishedRef<T>) -> Self {
         // INVARIANT: There is no box.
         Self {
             reference,
@@ -78,7 +78,7 @@ impl<T> Publisher<T> {
     }
 
     /// Has writers follow `next`, or nothing, from now on. Returns what they followed before.
-    pub(crate) fn set(&mut self, next: Option<KBox<T>>) -> Retired<KBox<T>> {
+    pub(crate) fn set(&mut self, next: Option<KBox<T>>) -> RetiredBox<KBox<T>> {
         match &next {
             // SAFETY: The box is in `own` until this is called again, and then in the result: it goes after another one,
             // or none, was set, and all code that may have got it, with preemption disabled, has ended.
@@ -86,11 +86,11 @@ impl<T> Publisher<T> {
             None => self.reference.0.clear(),
         }
         // INVARIANT: The reference is not to the one before any more.
-        Retired(core::mem::replace(&mut self.own, next))
+        RetiredBox(core::mem::replace(&mut self.own, next))
     }
 
     /// As [`Self::set`], with what was retired.
-    pub(crate) fn set_again(&mut self, mut before: Retired<KBox<T>>) -> Retired<KBox<T>> {
+    pub(crate) fn set_again(&mut self, mut before: RetiredBox<KBox<T>>) -> RetiredBox<KBox<T>> {
         self.set(before.0.take())
     }
 }
@@ -129,15 +129,15 @@ impl<T> FollowedArc<T> {
     }
 
     /// Has writers follow `next`, or nothing, from now on. Returns what they followed before.
-    pub(crate) fn set(&self, next: Option<Arc<T>>) -> Retired<Arc<T>> {
+    pub(crate) fn set(&self, next: Option<Arc<T>>) -> RetiredBox<Arc<T>> {
         let next = next.map_or(ptr::null(), Arc::into_raw);
         // SAFETY: It has a count, which goes after another one, or none, was set, and all code that may have got it, with
         // preemption disabled, has ended.
         let before = unsafe { self.0.exchange(next) };
         match before.is_null() {
-            true => Retired(None),
+            true => RetiredBox(None),
             // SAFETY: Its count was this reference's (invariant), and is no more since the exchange.
-            false => Retired(Some(unsafe { Arc::from_raw(before) })),
+            false => RetiredBox(Some(unsafe { Arc::from_raw(before) })),
         }
     }
 }
@@ -148,17 +148,17 @@ impl<T> Drop for FollowedArc<T> {
     }
 }
 
-impl<T> Retired<T> {
+impl<T> RetiredBox<T> {
     /// Returns both, to wait once.
-    pub(crate) fn and<U>(mut self, mut other: Retired<U>) -> Retired<(Option<T>, Option<U>)> {
+    pub(crate) fn and<U>(mut self, mut other: RetiredBox<U>) -> RetiredBox<(Option<T>, Option<U>)> {
         match (self.0.take(), other.0.take()) {
-            (None, None) => Retired(None),
-            both => Retired(Some(both)),
+            (None, None) => RetiredBox(None),
+            both => RetiredBox(Some(both)),
         }
     }
 }
 
-impl<T> Drop for Retired<T> {
+impl<T> Drop for RetiredBox<T> {
     fn drop(&mut self) {
         if self.0.is_some() {
             grace::writers_left();

@@ -7,7 +7,7 @@
 
 use super::{
     context,
-    late::Late,
+    late::LazyPerCpu,
     percpu::CpuPin,
     words::LocalU64, //
 };
@@ -21,7 +21,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// One bit for each context that records.
-pub(super) static RECORDING: Late<LocalU64> = Late::new();
+pub(super) static RECORDING: LazyPerCpu<LocalU64> = LazyPerCpu::new();
 
 /// Allocates the bits. Process context.
 ///

@@ -5,7 +5,7 @@
 use super::{
     c,
     foreign::{
-        Ending,
+        FinalRef,
         Owned,
         Release, //
     }, //
@@ -31,7 +31,7 @@ pub(crate) trait SamplerBody: Sync {
 }
 
 impl Release for c::rt_sampler {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_sampler_free(ending);
     }
 }

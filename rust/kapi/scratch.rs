@@ -9,7 +9,7 @@
 //! there are more places, for as many writers inside each other as a ring takes.
 
 use super::{
-    late::Late,
+    late::LazyPerCpu,
     percpu::{
         self,
         CpuPin, //
@@ -82,10 +82,10 @@ impl ScratchPlace {
     }
 }
 
-pub(super) static PLACES: Late<KBox<ScratchPlace>> = Late::new();
+pub(super) static PLACES: LazyPerCpu<KBox<ScratchPlace>> = LazyPerCpu::new();
 
 /// For writers inside of the user of the first place, as many as a ring takes: interrupts, and events inside events.
-pub(super) static MORE: Late<KVec<KBox<ScratchPlace>>> = Late::new();
+pub(super) static MORE: LazyPerCpu<KVec<KBox<ScratchPlace>>> = LazyPerCpu::new();
 
 /// Allocates the memory. Process context.
 ///
@@ -217,7 +217,7 @@ impl Record<'_> {
 
     /// Returns the word that begins at `at`, little-endian; what is after the record is of unknown content.
     #[inline(always)]
-    pub(crate) fn word(&self, at: WordAt) -> u64 {
+    pub(crate) fn word(&self, at: PlacedWord) -> u64 {
         self.to_read().word(at)
     }
 
@@ -296,9 +296,9 @@ pub(crate) struct RecordToRead<'a>(*const c_void, PhantomData<&'a ScratchPlace>)
 impl<'a> RecordToRead<'a> {
     /// Returns the word that begins at `at`, little-endian; what is after the record is of unknown content.
     #[inline(always)]
-    pub(crate) fn word(self, at: WordAt) -> u64 {
+    pub(crate) fn word(self, at: PlacedWord) -> u64 {
         let word = with_exposed_provenance::<u64>(self.0.addr().wrapping_add(at.0));
-        // SAFETY: Eight bytes are there, inside the place, by the invariant of `WordAt`, and no other code
+        // SAFETY: Eight bytes are there, inside the place, by the invariant of `PlacedWord`, and no other code
         // writes there, as the record is borrowed (invariant).
         u64::from_le(unsafe { word.read_unaligned() })
     }
@@ -332,9 +332,9 @@ unsafe fn copy<T: Copy>(to: *mut u8, from: *const u8) {
 ///
 /// The word is inside of a place.
 #[derive(Clone, Copy)]
-pub(crate) struct WordAt(usize);
+pub(crate) struct PlacedWord(usize);
 
-impl WordAt {
+impl PlacedWord {
     /// The first one. INVARIANT: A place has one.
     pub(crate) const FIRST: Self = Self(0);
 

@@ -14,12 +14,12 @@ use kernel::{
 };
 
 /// What can be sorted.
-pub(crate) trait Keyed: Copy {
+pub(crate) trait SortedItem: Copy {
     /// Returns what it is sorted by.
     fn key(&self) -> (u64, u64);
 }
 
-impl Keyed for u64 {
+impl SortedItem for u64 {
     #[inline(always)]
     fn key(&self) -> (u64, u64) {
         (*self, 0)
@@ -27,7 +27,7 @@ impl Keyed for u64 {
 }
 
 /// Puts `items` into ascending order of their keys; equal ones in any. May run for milliseconds.
-pub(crate) fn ascending<T: Keyed>(items: &mut [T]) {
+pub(crate) fn ascending<T: SortedItem>(items: &mut [T]) {
     let (base, count) = (items.as_mut_ptr().cast(), items.len());
     // SAFETY: There are `count` items of that size at `base`, which is borrowed mutably, and they may be
     // moved byte by byte; `compare` takes the addresses of two of them.
@@ -60,7 +60,7 @@ pub(crate) fn merged<T>(
 /// # Safety
 ///
 /// Both are addresses of a `T`.
-unsafe extern "C" fn compare<T: Keyed>(one: *const c_void, other: *const c_void) -> c_int {
+unsafe extern "C" fn compare<T: SortedItem>(one: *const c_void, other: *const c_void) -> c_int {
     // SAFETY: The caller promises the address of a `T`.
     let one = unsafe { one.cast::<T>().read() };
     // SAFETY: The caller promises the address of a `T`.

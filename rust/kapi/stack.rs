@@ -10,7 +10,7 @@
 use super::{
     c,
     irqs,
-    late::Late,
+    late::LazyPerCpu,
     percpu::CpuPin,
     raw_cell::RawCell,
     words::LocalU64, //
@@ -45,7 +45,7 @@ pub(super) struct CpuFrames {
     levels: [RawCell<KVVec<u64>>; LEVELS],
 }
 
-pub(super) static PLACES: Late<CpuFrames> = Late::new();
+pub(super) static PLACES: LazyPerCpu<CpuFrames> = LazyPerCpu::new();
 
 /// Allocates the memory. Process context.
 ///

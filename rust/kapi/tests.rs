@@ -23,7 +23,7 @@ use super::{
     },
     publisher::{
         FollowedArc,
-        Published,
+        PublishedRef,
         Publisher, //
     },
     waker::Waker,
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn each_clock_leaves_what_a_gate_can_hold() {
-        if let Some(here) = clock::Here::of(ClockId::Local) {
+        if let Some(here) = clock::InlineClock::of(ClockId::Local) {
             assert_eq!(u64::from(clock::to_leave(ClockId::Local)), here.word());
         }
         for &clock in ClockId::ALL {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_factor_of_local_is_made_anew() {
-        let Some(here) = clock::Here::of(ClockId::Local) else {
+        let Some(here) = clock::InlineClock::of(ClockId::Local) else {
             return;
         };
         let [before, time, after, later] = CpuPin::with(|pin| {
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn what_was_retired_can_be_published_again() -> Result {
-        static PUBLISHED: Published<Alive> = Published::none();
+        static PUBLISHED: PublishedRef<Alive> = PublishedRef::none();
         let number = || CpuPin::with(|pin| PUBLISHED.get(pin).map(|alive| alive.0));
         let mut publisher = Publisher::of(&PUBLISHED);
         drop(publisher.set(Some(KBox::new(Alive::new(1), GFP_KERNEL)?)));

@@ -5,10 +5,10 @@
 use super::{
     c,
     foreign::{
-        AnyTask,
-        Ending,
+        FinalRef,
         Owned,
         Release, //
+        TaskSharedObject,
     }, //
 };
 use core::ptr;
@@ -38,32 +38,32 @@ pub(crate) enum ThreadPlace {
 }
 
 impl Release for c::rt_thread {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_thread_stop(ending);
     }
 }
 
 // SAFETY: Any task may stop a thread, and nothing takes a reference.
-unsafe impl AnyTask for c::rt_thread {}
+unsafe impl TaskSharedObject for c::rt_thread {}
 
 impl Release for c::rt_cpu_threads {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_cpu_threads_stop(ending);
     }
 }
 
 // SAFETY: Any task may stop the threads, and nothing takes a reference.
-unsafe impl AnyTask for c::rt_cpu_threads {}
+unsafe impl TaskSharedObject for c::rt_cpu_threads {}
 
 /// What C has of them; it stops when this is dropped.
-enum Started {
+enum ThreadSet {
     One { _thread: Owned<c::rt_thread> },
     Each { _threads: Owned<c::rt_cpu_threads> },
 }
 
 /// Threads that run; they are stopped when this is dropped, which sleeps until they have ended.
 pub(crate) struct Threads {
-    _started: Started,
+    _started: ThreadSet,
     /// What they have; goes after them. The box stays where it is.
     _body: KBox<KBox<dyn ThreadBody>>,
 }
@@ -92,7 +92,7 @@ impl Threads {
                 // SAFETY: The name is static; the set has a bit for each possible CPU, as was looked at
                 // above; `data` is a body that goes after the threads were stopped.
                 to_result(unsafe { c::rt_cpu_threads_start(name, bits, data, &mut made) })?;
-                Started::Each {
+                ThreadSet::Each {
                     _threads: made.ok_or(EINVAL)?,
                 }
             }
@@ -100,7 +100,7 @@ impl Threads {
                 let (mut made, one) = (None, place == ThreadPlace::First);
                 // SAFETY: The name and the set are as above; the body goes after the thread was stopped.
                 to_result(unsafe { c::rt_thread_start(name, bits, one, data, &mut made) })?;
-                Started::One {
+                ThreadSet::One {
                     _thread: made.ok_or(EINVAL)?,
                 }
             }

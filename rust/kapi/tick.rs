@@ -5,7 +5,7 @@
 use super::{
     c,
     foreign::{
-        Ending,
+        FinalRef,
         Owned,
         Release, //
     }, //
@@ -30,7 +30,7 @@ pub(crate) trait TickBody: Sync {
 }
 
 impl Release for c::rt_tick {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_tick_free(ending);
     }
 }

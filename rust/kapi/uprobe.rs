@@ -8,10 +8,10 @@
 use super::{
     c,
     foreign::{
-        AnyTask,
-        Ending,
+        FinalRef,
         Owned,
         Release, //
+        TaskSharedObject,
     },
     grace::SharedWait,
     open_file::OwnFile, //
@@ -55,13 +55,13 @@ pub(crate) struct UserProbe {
 }
 
 impl Release for c::rt_uprobe {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_uprobe_put(ending);
     }
 }
 
 // SAFETY: No task owns a probe, which is only read by what takes a reference.
-unsafe impl AnyTask for c::rt_uprobe {}
+unsafe impl TaskSharedObject for c::rt_uprobe {}
 
 impl UserProbe {
     /// Returns one of the file at `path`, as the current task sees it, that is not registered. Process context.

@@ -7,7 +7,7 @@
 //! CPU has one; a task that sleeps keeps it, and others that come there meanwhile allocate one.
 
 use super::{
-    late::Late,
+    late::LazyPerCpu,
     percpu::CpuPin,
     raw_cell::RawCell,
     words::SharedU64, //
@@ -47,7 +47,7 @@ impl GatherPlace {
     }
 }
 
-pub(super) static PLACES: Late<KBox<GatherPlace>> = Late::new();
+pub(super) static PLACES: LazyPerCpu<KBox<GatherPlace>> = LazyPerCpu::new();
 
 /// Allocates the places. Process context.
 ///

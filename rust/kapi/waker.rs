@@ -10,7 +10,7 @@
 use super::{
     deferred::{
         Deferred,
-        Later, //
+        DeferredWork, //
     },
     each_cpu,
     wait_queue::WaitQueue,
@@ -78,7 +78,7 @@ impl Sleepers {
     }
 }
 
-impl Later for Sleepers {
+impl DeferredWork for Sleepers {
     /// Wakes all to look again. Not from NMI context.
     fn run(&self) {
         self.change(WANTED, false);

@@ -5,10 +5,10 @@
 use super::{
     c,
     foreign::{
-        AnyTask,
-        Ending,
+        FinalRef,
         Owned,
         Release, //
+        TaskSharedObject,
     }, //
 };
 use kernel::{
@@ -44,13 +44,13 @@ pub(crate) struct Watchpoint {
 }
 
 impl Release for c::rt_watch {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::rt_watch_put(ending);
     }
 }
 
 // SAFETY: No task owns a watchpoint, and nothing takes a reference.
-unsafe impl AnyTask for c::rt_watch {}
+unsafe impl TaskSharedObject for c::rt_watch {}
 
 impl Watchpoint {
     /// Returns one that is not set. Process context.

@@ -9,7 +9,7 @@ use super::{
     c,
     deferred::{
         Deferred,
-        Later, //
+        DeferredWork, //
     },
     words::SharedU64, //
 };
@@ -91,7 +91,7 @@ impl Job {
     }
 }
 
-impl Later for Job {
+impl DeferredWork for Job {
     fn run(&self) {
         // SAFETY: The item is initialised (invariant), and `drop` waits for it.
         unsafe { c::rt_queue_work(self.item.get()) };

@@ -8,7 +8,7 @@ use crate::{
     events::Symbols,
     kapi::sort::{
         self,
-        Keyed, //
+        SortedItem, //
     },
     text::{
         durations::{
@@ -43,7 +43,7 @@ struct DurationRank {
     place: usize,
 }
 
-impl Keyed for DurationRank {
+impl SortedItem for DurationRank {
     fn key(&self) -> (u64, u64) {
         (!self.total, self.place as u64)
     }

@@ -6,7 +6,7 @@
 use super::{
     kinds::RecordKind,
     LinePrinter,
-    Seen,
+    SeenEvent,
     Style,
     Text, //
 };
@@ -75,9 +75,9 @@ impl Graph {
 }
 
 /// The names that were saved.
-struct Saved;
+struct SavedNames;
 
-impl Tasks for Saved {
+impl Tasks for SavedNames {
     fn comm<'r>(&self, pid: i32, room: &'r mut [u8; 16]) -> &'r [u8] {
         names::comm_of(pid, room)
     }
@@ -123,7 +123,7 @@ impl LinePrinter {
         lines: CallLines,
         style: Style,
         common: &Common,
-        seen: &Seen<'_>,
+        seen: &SeenEvent<'_>,
         out: &mut Text,
     ) -> Result<bool, fmt::Error> {
         let kind = RecordKind::by_id(common.event_type);
@@ -139,7 +139,7 @@ impl LinePrinter {
                 since: lines.have_since().then(since),
                 ..origin(common, at, cpu_width, lines.options(style.options))
             },
-            tasks: &Saved,
+            tasks: &SavedNames,
             out: &mut *out,
         };
         match kind {
@@ -190,7 +190,7 @@ impl LinePrinter {
         let line = GraphLine {
             state: &mut unseen,
             origin: origin(&common, (0, 0), 0, options),
-            tasks: &Saved,
+            tasks: &SavedNames,
             out,
         };
         match (CallEntry::of(record), CallExit::of(record)) {

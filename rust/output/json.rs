@@ -8,7 +8,7 @@
 
 use super::{
     kinds::RecordKind,
-    Seen,
+    SeenEvent,
     Style,
     Text, //
 };
@@ -79,7 +79,7 @@ impl Json {
     pub(crate) fn write_event(
         &mut self,
         style: Style,
-        seen: &Seen<'_>,
+        seen: &SeenEvent<'_>,
         out: &mut Text,
     ) -> fmt::Result {
         // No writer of this module records anything shorter.

@@ -8,7 +8,7 @@ use super::{
     arguments::BtfArguments,
     graph::Graph,
     kinds::RecordKind,
-    Seen,
+    SeenEvent,
     Style,
     Text, //
 };
@@ -94,7 +94,7 @@ impl LinePrinter {
     pub(crate) fn write_event(
         &mut self,
         style: Style,
-        seen: &Seen<'_>,
+        seen: &SeenEvent<'_>,
         out: &mut Text,
     ) -> fmt::Result {
         // No writer of this module records anything shorter.
@@ -176,7 +176,7 @@ fn write_context(
     style: Style,
     form: Form,
     common: &Common,
-    seen: &Seen<'_>,
+    seen: &SeenEvent<'_>,
     out: &mut Text,
 ) -> fmt::Result {
     let (pid, cpu, stamp) = (common.pid, seen.cpu, seen.stamp);

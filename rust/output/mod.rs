@@ -14,22 +14,22 @@
 mod arguments;
 mod call_durations;
 mod call_tree;
+mod formatter;
 mod graph;
 mod json;
 mod kinds;
 mod lines;
-mod maker;
 mod style;
 mod text;
 
 pub(crate) use self::{
     call_durations::CallSpread,
     call_tree::CallTree,
+    formatter::EventFormatter,
     lines::LinePrinter,
-    maker::Maker,
     style::{
         Delay,
-        Seen,
+        SeenEvent,
         Style, //
     },
     text::Text, //

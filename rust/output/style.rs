@@ -76,7 +76,7 @@ impl Style {
 }
 
 /// An event, with its CPU and time.
-pub(crate) struct Seen<'a> {
+pub(crate) struct SeenEvent<'a> {
     /// The CPU that recorded it.
     pub(crate) cpu: u32,
     /// Its time.

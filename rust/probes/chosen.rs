@@ -20,7 +20,7 @@ use super::{
     fastcall::{
         for_c,
         parts,
-        ForC,
+        CReservation,
         NOTHING, //
     },
     fill_common,
@@ -55,7 +55,7 @@ pub(super) extern "C" fn reserve_chosen(
     file: &EventFile,
     size: RecordSize,
     pin: PinRef<'_>,
-) -> ForC {
+) -> CReservation {
     match file.choice() {
         RecordChoice::Filtered(places) => match places.begin(pin.pin(), size.into()) {
             Some(entry) => return for_c(entry.as_ptr(), TOKEN_SCRATCH),
@@ -70,7 +70,7 @@ pub(super) extern "C" fn reserve_chosen(
 
 /// As [`reserve_chosen`], when the place is in use.
 #[inline(never)]
-extern "C" fn reserve_busy(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+extern "C" fn reserve_busy(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
     match file.is_triggered() {
         true => reserve_triggered(file, size, pin),
         false => reserve_some(file, size, pin),
@@ -79,7 +79,7 @@ extern "C" fn reserve_busy(file: &EventFile, size: RecordSize, pin: PinRef<'_>) 
 
 /// As [`reserve_chosen`], when there is not only a filter, or its place is in use.
 #[inline(never)]
-extern "C" fn reserve_some(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+extern "C" fn reserve_some(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
     if file.ignores(pin) {
         return NOTHING;
     }
@@ -98,10 +98,10 @@ extern "C" fn reserve_some(file: &EventFile, size: RecordSize, pin: PinRef<'_>) 
 
 /// Reserves a record that is wanted.
 #[inline(always)]
-pub(super) fn reserve_wanted(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+pub(super) fn reserve_wanted(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
     let ring = file.ring(pin);
     let gate = ring.gate();
-    match clock::Here::left(gate) {
+    match clock::InlineClock::left(gate) {
         Some(clock) => reserve_in(file, size, ring, || clock.now()),
         None => reserve_by_other(file, size, ring, gate),
     }

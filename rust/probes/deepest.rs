@@ -16,7 +16,7 @@ use crate::{
         function_hook,
         hook_registers::EntryRegisters,
         percpu::CpuPin,
-        publisher::Published,
+        publisher::PublishedRef,
         stack::{
             self,
             TaskStack, //
@@ -151,7 +151,7 @@ impl DeepestStack {
 }
 
 /// Where the hook notes what it sees. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static DEEPEST: Published<DeepestStack> = Published::none();
+pub(crate) static DEEPEST: PublishedRef<DeepestStack> = PublishedRef::none();
 
 /// Looks at the stack of the function at `address`.
 ///

@@ -15,12 +15,12 @@ use super::{
     },
     fast_event::{
         commit_last,
-        LeftEarly,
-        StillInside,
-        Unfinished, //
+        EarlyLeave,
+        RingPresence,
+        UnfinishedCommit, //
     },
     fastcall::{
-        ForC,
+        CReservation,
         NOTHING, //
     },
     triggered::{
@@ -76,7 +76,7 @@ pub(crate) unsafe extern "C" fn rtrace_reserve(
     file: &EventFile,
     size: RecordSize,
     pin: PinRef<'_>,
-) -> ForC {
+) -> CReservation {
     const _: () = assert!(
         COMMON == 8,
         "rt_size() in shim/events.h makes sizes of more"
@@ -97,7 +97,7 @@ extern "C" fn reserve_closer(
     size: RecordSize,
     ring: OwnRing<'_>,
     gate: GateWord,
-) -> ForC {
+) -> CReservation {
     if gate.is_disabled() {
         return match file.heeds(gate) {
             true => reserve_disabled(file, size, ring.pin(), gate),
@@ -117,7 +117,7 @@ extern "C" fn reserve_disabled(
     size: RecordSize,
     pin: PinRef<'_>,
     gate: GateWord,
-) -> ForC {
+) -> CReservation {
     match gate.is_broken() {
         true => reserve_refused(file, size, pin),
         false => reserve_triggered(file, size, pin),
@@ -127,7 +127,7 @@ extern "C" fn reserve_disabled(
 /// As [`reserve_closer`], in a broken ring: what it refuses is counted, of what is wanted.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_refused(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+extern "C" fn reserve_refused(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
     // Or the compiler would see that this is a jump and make it elsewhere.
     black_box(reserve_chosen(file, size, pin))
 }
@@ -180,8 +180,8 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64, exit: Exit) {
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
     let exit = match unsafe { commit_last(out) } {
         Ok(out) => out.into_exit(),
-        Err(Unfinished::Inside(inside)) => return commit_inside(file, inside),
-        Err(Unfinished::Early(early)) => return commit_again(file, early),
+        Err(UnfinishedCommit::Inside(inside)) => return commit_inside(file, inside),
+        Err(UnfinishedCommit::Early(early)) => return commit_again(file, early),
     };
     if !sink.waker().is_quiet() {
         return told(file, exit);
@@ -201,14 +201,14 @@ extern "C" fn told(file: &EventFile, exit: Exit) {
 /// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_inside(file: &EventFile, inside: StillInside<ExitRing<'_>>) {
+extern "C" fn commit_inside(file: &EventFile, inside: RingPresence<ExitRing<'_>>) {
     left_slowly(file, inside.leave(file.sink()).into_exit());
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_again(file: &EventFile, early: LeftEarly<ExitRing<'_>>) {
+extern "C" fn commit_again(file: &EventFile, early: EarlyLeave<ExitRing<'_>>) {
     left_slowly(file, early.leave(file.sink()).into_exit());
 }
 

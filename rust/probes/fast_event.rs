@@ -116,7 +116,7 @@ impl<H: RingHolder, B: EventBytes> FastEvent<H, B> {
     ///
     /// What is left to do.
     #[inline(always)]
-    pub(super) fn commit(self) -> Result<H, Unfinished<H>> {
+    pub(super) fn commit(self) -> Result<H, UnfinishedCommit<H>> {
         // SAFETY: The last reservation in this ring that is not over is this one (invariant).
         unsafe { commit_last(self.holder) }
     }
@@ -131,8 +131,8 @@ impl<H: RingHolder, B: EventBytes> FastEvent<H, B> {
                 }
                 holder
             }
-            Err(Unfinished::Inside(inside)) => inside.leave(sink),
-            Err(Unfinished::Early(early)) => early.leave(sink),
+            Err(UnfinishedCommit::Inside(inside)) => inside.leave(sink),
+            Err(UnfinishedCommit::Early(early)) => early.leave(sink),
         }
     }
 }
@@ -143,21 +143,21 @@ impl<H: RingHolder, B: EventBytes> FastEvent<H, B> {
 ///
 /// The last reservation in the ring of `holder` that is not over is that of the event.
 #[inline(always)]
-pub(crate) unsafe fn commit_last<H: RingHolder>(holder: H) -> Result<H, Unfinished<H>> {
+pub(crate) unsafe fn commit_last<H: RingHolder>(holder: H) -> Result<H, UnfinishedCommit<H>> {
     // SAFETY: The caller promises the reservation.
     let outcome = unsafe { holder.own_ring().writer().commit_fast() };
     // INVARIANT: The fast path out of this ring has ended so just now.
     match outcome {
         Ok(()) => Ok(holder),
-        Err(FastCommit::NotTried) => Err(Unfinished::Inside(StillInside(holder))),
-        Err(FastCommit::Raced) => Err(Unfinished::Early(LeftEarly(holder))),
+        Err(FastCommit::NotTried) => Err(UnfinishedCommit::Inside(RingPresence(holder))),
+        Err(FastCommit::Raced) => Err(UnfinishedCommit::Early(EarlyLeave(holder))),
     }
 }
 
 /// What is left to do of a commit.
-pub(crate) enum Unfinished<H> {
-    Inside(StillInside<H>),
-    Early(LeftEarly<H>),
+pub(crate) enum UnfinishedCommit<H> {
+    Inside(RingPresence<H>),
+    Early(EarlyLeave<H>),
 }
 
 /// The writer has not left the ring.
@@ -167,9 +167,9 @@ pub(crate) enum Unfinished<H> {
 /// The fast path out of the ring of the holder has not been tried.
 #[must_use = "the writer stays in the ring"]
 #[repr(transparent)]
-pub(crate) struct StillInside<H>(H);
+pub(crate) struct RingPresence<H>(H);
 
-impl<H: RingHolder> StillInside<H> {
+impl<H: RingHolder> RingPresence<H> {
     /// Takes the slow path out of the ring, one of `sink`, and wakes readers.
     #[inline(always)]
     pub(crate) fn leave(self, sink: &Sink) -> H {
@@ -186,9 +186,9 @@ impl<H: RingHolder> StillInside<H> {
 /// The fast path out of the ring of the holder has ended so.
 #[must_use = "events are not published"]
 #[repr(transparent)]
-pub(crate) struct LeftEarly<H>(H);
+pub(crate) struct EarlyLeave<H>(H);
 
-impl<H: RingHolder> LeftEarly<H> {
+impl<H: RingHolder> EarlyLeave<H> {
     /// Takes the slow path out of the ring, one of `sink`, and wakes readers.
     #[inline(always)]
     pub(crate) fn leave(self, sink: &Sink) -> H {

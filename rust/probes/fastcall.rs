@@ -5,7 +5,7 @@
 //! A probe in C calls `rtrace_reserve`, fills the record and jumps to `rtrace_commit`. Both are functions
 //! without a frame, for which they keep four rules:
 //!
-//! - **Two registers.** A reservation is one number of 128 bits ([`ForC`]), not a structure.
+//! - **Two registers.** A reservation is one number of 128 bits ([`CReservation`]), not a structure.
 //! - **Tail calls.** What is rare goes on in a function of its own, called last and never inlined. Those
 //!   are `extern "C"`, so that their arguments are in registers whatever Rust's own convention is.
 //! - **Proofs have no bytes.** A [`PinRef`](crate::kapi::percpu::PinRef) and an [`Exit`](super::exit::Exit)
@@ -35,25 +35,25 @@ use kernel::prelude::*;
 /// A `struct rt_reserved` of C: the entry, and the token in the upper half. C gets both in two registers,
 /// as it does the structure. A function that returns one number, unlike one that returns a structure, can
 /// end with a jump to another one that returns it.
-pub(crate) type ForC = u128;
+pub(crate) type CReservation = u128;
 
 const TOKEN_SHIFT: usize = 8 * offset_of!(rt_reserved, token);
 const _: () = assert!(offset_of!(rt_reserved, entry) == 0 && TOKEN_SHIFT == 64);
-const _: () = assert!(size_of::<rt_reserved>() == size_of::<ForC>());
+const _: () = assert!(size_of::<rt_reserved>() == size_of::<CReservation>());
 
 /// What C gets when nothing is recorded: a null entry.
-pub(crate) const NOTHING: ForC = 0;
+pub(crate) const NOTHING: CReservation = 0;
 
 /// Returns what C gets of a reservation.
 #[inline(always)]
-pub(crate) fn for_c(entry: *mut c_void, token: u64) -> ForC {
+pub(crate) fn for_c(entry: *mut c_void, token: u64) -> CReservation {
     entry.expose_provenance() as u128 | (u128::from(token) << TOKEN_SHIFT)
 }
 
 /// Returns the entry and the token that [`for_c`] put together; `None` for [`NOTHING`].
 #[inline(always)]
 #[allow(dead_code, reason = "only callers that record in Rust take it apart")]
-pub(crate) fn parts(reserved: ForC) -> Option<(NonNull<c_void>, u64)> {
+pub(crate) fn parts(reserved: CReservation) -> Option<(NonNull<c_void>, u64)> {
     let entry = core::ptr::with_exposed_provenance_mut(reserved as usize);
     Some((NonNull::new(entry)?, (reserved >> TOKEN_SHIFT) as u64))
 }

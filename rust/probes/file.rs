@@ -9,8 +9,8 @@ use super::{
         Caller,
         ReservedRecord, //
     },
+    CReservation,
     Filter,
-    ForC,
     Hit,
     PidFilter,
     RecordSize,
@@ -163,8 +163,8 @@ impl EventFile {
     /// The clock, if all is recorded, recording is on, and it is a clock that is made here. The gate is
     /// that of a ring of this file.
     #[inline(always)]
-    pub(super) fn clock_here(&self, gate: GateWord) -> Option<clock::Here> {
-        clock::Here::left_when(gate, &self.plain)
+    pub(super) fn clock_here(&self, gate: GateWord) -> Option<clock::InlineClock> {
+        clock::InlineClock::left_when(gate, &self.plain)
     }
 
     /// Returns whether every record is kept.
@@ -478,7 +478,7 @@ impl Caller for EventFile {
     }
 
     #[inline(always)]
-    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, RecordSize>) -> ForC {
+    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, RecordSize>) -> CReservation {
         given(self, ring, reserved)
     }
 

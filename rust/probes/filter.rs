@@ -46,7 +46,7 @@ use kernel::prelude::*;
 /// A compiled filter.
 pub(crate) struct Filter {
     /// Its [`Gate`].
-    gate: (scratch::WordAt, Range),
+    gate: (scratch::PlacedWord, Range),
     alone: bool,
     /// What is asked first when that is about a string.
     text_gate: Option<TextGate>,
@@ -138,7 +138,7 @@ impl Filter {
         let words = needs.sets.saturating_mul(cpus.div_ceil(64));
         let mut filter = KBox::new(
             Self {
-                gate: (scratch::WordAt::FIRST, Range::ALL),
+                gate: (scratch::PlacedWord::FIRST, Range::ALL),
                 alone: false,
                 text_gate: None,
                 text: KVec::with_capacity(text.len(), GFP_KERNEL)?,
@@ -156,7 +156,7 @@ impl Filter {
             Err(wrong) => return Ok(Err(wrong)),
         }
         if let Some(gate) = Gate::new(&this.nodes, COMMON..size) {
-            if let Some(at) = scratch::WordAt::new(gate.offset) {
+            if let Some(at) = scratch::PlacedWord::new(gate.offset) {
                 (this.gate, this.alone) = ((at, gate.range), gate.alone);
             }
         }

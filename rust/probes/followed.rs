@@ -12,7 +12,7 @@ use crate::{
         },
         publisher::{
             FollowedArc,
-            Retired, //
+            RetiredBox, //
         },
         words::{
             LocalU64,
@@ -50,7 +50,7 @@ pub(crate) fn set_followed_cpu(cpu: Option<u32>) {
 /// before are not used any more.
 pub(crate) fn set_sections(
     sections: Option<Arc<PerCpu<LocalU64>>>,
-) -> Retired<Arc<PerCpu<LocalU64>>> {
+) -> RetiredBox<Arc<PerCpu<LocalU64>>> {
     SECTIONS.set(sections)
 }
 

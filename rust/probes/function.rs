@@ -13,10 +13,10 @@ use super::{
     },
     fast_event::{
         Bytes,
+        EarlyLeave,
         FastEvent,
-        LeftEarly,
-        StillInside,
-        Unfinished, //
+        RingPresence,
+        UnfinishedCommit, //
     },
     manner::{
         record_by_manner,
@@ -51,7 +51,7 @@ use crate::{
             KeptRefs,
             KeptValue, //
         },
-        publisher::Published, //
+        publisher::PublishedRef, //
     },
     ring::writer::FastReserve, //
 };
@@ -160,7 +160,7 @@ impl Dispatch {
 }
 
 /// What the hook follows. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static FUNCTION_DISPATCH: Published<Dispatch> = Published::none();
+pub(crate) static FUNCTION_DISPATCH: PublishedRef<Dispatch> = PublishedRef::none();
 
 /// The addresses of a function and of its caller.
 type Addresses = (u64, u64);
@@ -251,7 +251,7 @@ pub(super) extern "C" fn record_one(sink: &Sink, address: u64, caller: u64) {
 #[inline(always)]
 fn record<const OWN: u32>(sink: &Sink, exit: Exit, addresses: Addresses) {
     let out = exit.with_own_ring(sink.buffers().rings());
-    match clock::Here::left(out.ring().gate()) {
+    match clock::InlineClock::left(out.ring().gate()) {
         Some(clock) => record_at::<OWN>(sink, out, addresses, || clock.now()),
         None => record_closer::<OWN>(sink, out, addresses.0, addresses.1),
     }
@@ -276,8 +276,8 @@ fn record_at<const OWN: u32>(
     fill(event.payload(), word, &raw, (address, caller));
     let out = match event.commit() {
         Ok(out) => out,
-        Err(Unfinished::Inside(inside)) => return leave_inside(sink, inside),
-        Err(Unfinished::Early(early)) => return leave_again(sink, early),
+        Err(UnfinishedCommit::Inside(inside)) => return leave_inside(sink, inside),
+        Err(UnfinishedCommit::Early(early)) => return leave_again(sink, early),
     };
     if !sink.waker().is_quiet() {
         return told(sink, out.into_exit());
@@ -410,13 +410,13 @@ extern "C" fn told(sink: &Sink, exit: Exit) {
 /// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_inside(sink: &Sink, inside: StillInside<ExitRing<'_>>) {
+extern "C" fn leave_inside(sink: &Sink, inside: RingPresence<ExitRing<'_>>) {
     inside.leave(sink).into_exit().end();
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_again(sink: &Sink, early: LeftEarly<ExitRing<'_>>) {
+extern "C" fn leave_again(sink: &Sink, early: EarlyLeave<ExitRing<'_>>) {
     early.leave(sink).into_exit().end();
 }

@@ -6,8 +6,8 @@ use super::{
     for_c,
     token,
     ways::ReservedRecord,
+    CReservation,
     EventFile,
-    ForC,
     RecordSize, //
 };
 use crate::{
@@ -28,7 +28,7 @@ pub(super) fn given(
     file: &EventFile,
     ring: OwnRing<'_>,
     reserved: ReservedRecord<'_, RecordSize>,
-) -> ForC {
+) -> CReservation {
     let (entry, bits) = reserved.into_inner().into_raw();
     // INVARIANT: It was reserved just now, and a `RecordSize` has room for them.
     let (common, token) = (CommonFields(entry), token(ring, bits));
@@ -50,7 +50,7 @@ struct CommonFields(NonNull<u8>);
 impl CommonFields {
     /// Fills them, and returns what C gets of the reservation.
     #[inline(always)]
-    fn filled(self, word: u32, raw: &ContextWords, token: u64) -> ForC {
+    fn filled(self, word: u32, raw: &ContextWords, token: u64) -> CReservation {
         // SAFETY: These 8 bytes are reserved (invariant), and a payload is aligned to 4.
         unsafe { self.0.cast().write([word, raw.pid as u32]) };
         for_c(self.0.as_ptr().cast(), token)
@@ -59,7 +59,7 @@ impl CommonFields {
 
 /// As [`given`], in other contexts than that of most tasks.
 #[inline(never)]
-extern "C" fn given_elsewhere(common: CommonFields, base: Base, token: u64) -> ForC {
+extern "C" fn given_elsewhere(common: CommonFields, base: Base, token: u64) -> CReservation {
     let raw = context::raw();
     common.filled(raw.any_word(base), &raw, token)
 }

@@ -43,7 +43,7 @@ use crate::{
         clock::{
             self,
             ClockId,
-            Here, //
+            InlineClock, //
         },
         context,
         grace_ref::GraceRef,
@@ -57,7 +57,7 @@ use crate::{
         },
         percpu::PinRef,
         port::Kernel,
-        publisher::Published, //
+        publisher::PublishedRef, //
     },
     ring::{
         reservation::Reservation,
@@ -195,7 +195,7 @@ impl GraphDispatch {
 }
 
 /// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static GRAPH_DISPATCH: Published<GraphDispatch> = Published::none();
+pub(crate) static GRAPH_DISPATCH: PublishedRef<GraphDispatch> = PublishedRef::none();
 
 /// What the kernel keeps for the hook at the exit. Only the hooks of the call look there.
 #[repr(C)]
@@ -361,7 +361,7 @@ unsafe extern "C" fn rtrace_graph_exit(
     pin: PinRef<'_>,
 ) {
     // Before all else: what the hook takes is no part of the call.
-    let Some(now) = Here::of(ClockId::Local).and_then(|clock| clock.now()) else {
+    let Some(now) = InlineClock::of(ClockId::Local).and_then(|clock| clock.now()) else {
         return leave_by_call(set, address, regs, call, pin);
     };
     let Some(dispatch) = GRAPH_DISPATCH.get(pin.pin()) else {
@@ -491,7 +491,7 @@ pub(super) fn record<const LEN: usize>(
     time: &mut u64,
 ) -> bool {
     let gate = ring.gate();
-    let Some(clock) = clock::Here::left(gate) else {
+    let Some(clock) = clock::InlineClock::left(gate) else {
         if gate.is_disabled() && !gate.is_broken() {
             return false;
         }

@@ -9,11 +9,11 @@
 
 use super::{
     fast_event::{
+        EarlyLeave,
         EventBytes,
         FastEvent,
-        LeftEarly,
-        StillInside,
-        Unfinished, //
+        RingPresence,
+        UnfinishedCommit, //
     },
     graph::{
         KeptTimes,
@@ -34,7 +34,7 @@ use crate::{
         clock::{
             self,
             ClockId,
-            Here, //
+            InlineClock, //
         },
         context,
         percpu::CpuPin, //
@@ -52,7 +52,7 @@ pub(super) trait CallHalf: EventBytes {
     const REFUSED: Self::Answer;
 
     /// Returns the time of the record: that of `clock`, or `now`, which was read before.
-    fn time(clock: Here, call: &KeptTimes, now: u64) -> Option<u64>;
+    fn time(clock: InlineClock, call: &KeptTimes, now: u64) -> Option<u64>;
 
     /// As [`Self::time`], read now.
     fn time_anew(call: &KeptTimes) -> u64;
@@ -75,7 +75,7 @@ impl CallHalf for EntryHalf {
     const REFUSED: c_int = IGNORED;
 
     #[inline(always)]
-    fn time(clock: Here, call: &KeptTimes, _now: u64) -> Option<u64> {
+    fn time(clock: InlineClock, call: &KeptTimes, _now: u64) -> Option<u64> {
         let now = clock.now()?;
         call.time.set(now);
         Some(now)
@@ -113,7 +113,7 @@ impl CallHalf for ExitHalf {
     const REFUSED: () = ();
 
     #[inline(always)]
-    fn time(_clock: Here, _call: &KeptTimes, now: u64) -> Option<u64> {
+    fn time(_clock: InlineClock, _call: &KeptTimes, now: u64) -> Option<u64> {
         // A writer that has come since has a later time, and the ring declines this one.
         Some(now)
     }
@@ -169,7 +169,7 @@ pub(super) fn record_alone<E: CallHalf>(
     now: u64,
 ) -> E::Answer {
     let ring = sink.buffers().rings().this(pin.by_value());
-    let Some(clock) = Here::left(ring.gate()) else {
+    let Some(clock) = InlineClock::left(ring.gate()) else {
         return record_closer::<E>(sink, ring, address, call, now);
     };
     let mut event = match FastEvent::<_, E>::reserve(ring, || E::time(clock, call, now)) {
@@ -183,8 +183,8 @@ pub(super) fn record_alone<E: CallHalf>(
     E::fill(event.payload(), word, raw.pid, address, call, now);
     match event.commit() {
         Ok(_) => {}
-        Err(Unfinished::Inside(inside)) => return leave_inside::<E>(sink, inside),
-        Err(Unfinished::Early(early)) => return leave_again::<E>(sink, early),
+        Err(UnfinishedCommit::Inside(inside)) => return leave_inside::<E>(sink, inside),
+        Err(UnfinishedCommit::Early(early)) => return leave_again::<E>(sink, early),
     }
     if !sink.waker().is_quiet() {
         return told::<E>(sink);
@@ -295,7 +295,7 @@ extern "C" fn told<E: CallHalf>(sink: &Sink) -> E::Answer {
 #[inline(never)]
 extern "C" fn leave_inside<E: CallHalf>(
     sink: &Sink,
-    inside: StillInside<OwnRing<'_>>,
+    inside: RingPresence<OwnRing<'_>>,
 ) -> E::Answer {
     inside.leave(sink);
     E::TAKEN
@@ -304,7 +304,7 @@ extern "C" fn leave_inside<E: CallHalf>(
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_again<E: CallHalf>(sink: &Sink, early: LeftEarly<OwnRing<'_>>) -> E::Answer {
+extern "C" fn leave_again<E: CallHalf>(sink: &Sink, early: EarlyLeave<OwnRing<'_>>) -> E::Answer {
     early.leave(sink);
     E::TAKEN
 }

@@ -20,7 +20,7 @@ use crate::{
         percpu::CpuPin,
         publisher::{
             FollowedArc,
-            Retired, //
+            RetiredBox, //
         },
         stack,
         words::{
@@ -228,7 +228,10 @@ impl GraphRules {
     }
 
     /// Has calls recorded by the functions that they are in. Returns what hooks asked before.
-    pub(crate) fn set_places(&self, places: Option<Arc<GraphPlaces>>) -> Retired<Arc<GraphPlaces>> {
+    pub(crate) fn set_places(
+        &self,
+        places: Option<Arc<GraphPlaces>>,
+    ) -> RetiredBox<Arc<GraphPlaces>> {
         let is_any = places.is_some();
         let before = self.places.set(places);
         self.special.mark(BY_PLACE, is_any);
@@ -236,7 +239,7 @@ impl GraphRules {
     }
 
     /// Has calls of these tasks recorded alone, or those of all. Returns what hooks asked before.
-    pub(crate) fn set_pids(&self, pids: Option<Arc<TracedPids>>) -> Retired<Arc<TracedPids>> {
+    pub(crate) fn set_pids(&self, pids: Option<Arc<TracedPids>>) -> RetiredBox<Arc<TracedPids>> {
         let is_any = pids.is_some();
         let before = self.pids.set(pids);
         self.special.mark(BY_TASK, is_any);

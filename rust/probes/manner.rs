@@ -174,9 +174,9 @@ impl Watcher for TracedPids {
 /// Interrupts are disabled there, so that a call that finds its CPU there is one of those. An NMI may come
 /// in between, and has a word of its own: that the CPU handles one is known before anything that can be
 /// traced.
-pub(crate) struct Nesting(PerCpu<Inside>);
+pub(crate) struct Nesting(PerCpu<HookNesting>);
 
-struct Inside {
+struct HookNesting {
     usual: LocalU64,
     nmi: LocalU64,
 }
@@ -189,7 +189,7 @@ impl Nesting {
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
         let inside = |_| {
-            Ok(Inside {
+            Ok(HookNesting {
                 usual: LocalWord::new(0),
                 nmi: LocalWord::new(0),
             })
@@ -323,10 +323,10 @@ pub(super) fn put_stack(
 }
 
 /// The last function of each CPU, and how often it was called again.
-pub(crate) struct Repeats(PerCpu<Last>);
+pub(crate) struct Repeats(PerCpu<LastCall>);
 
 /// What one CPU has; interrupts are disabled where it is used, and NMIs leave it alone.
-struct Last {
+struct LastCall {
     function: LocalU64,
     caller: LocalU64,
     count: LocalU64,
@@ -343,7 +343,7 @@ impl Repeats {
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
         let last = |_| {
-            Ok(Last {
+            Ok(LastCall {
                 function: LocalWord::new(0),
                 caller: LocalWord::new(0),
                 count: LocalWord::new(0),
@@ -397,7 +397,7 @@ impl Repeats {
     }
 }
 
-impl Last {
+impl LastCall {
     /// Records how often the last function was repeated, if it was. Interrupts are disabled.
     fn hand_in(&self, sink: &Sink, pin: &CpuPin) {
         let count = self.count.get();

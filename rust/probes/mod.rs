@@ -7,8 +7,8 @@
 //!
 //! An event enters by `rtrace_reserve` and leaves by `rtrace_commit` (`entry`). Eight things are met on the
 //! way: the file ([`EventFile`], the cookie of the probe) and its [`Sink`]; the CPU's own ring (`OwnRing`)
-//! and its gate (`GateWord`); the clock in the gate (`clock::Here`); the size (`RecordSize`); the
-//! reservation; and the two registers of it that C gets ([`ForC`]).
+//! and its gate (`GateWord`); the clock in the gate (`clock::InlineClock`); the size (`RecordSize`); the
+//! reservation; and the two registers of it that C gets ([`CReservation`]).
 //!
 //! - `entry`: the three functions that C calls, and the fast path.
 //! - `fastcall`: their calling convention.
@@ -85,7 +85,7 @@ pub(crate) use self::{
         for_c,
         parts,
         token,
-        ForC, //
+        CReservation, //
     },
     file::EventFile,
     filter::{
@@ -157,9 +157,9 @@ pub(crate) use self::{
     exit::give_up,
     fast_event::{
         commit_last,
-        LeftEarly,
-        StillInside,
-        Unfinished, //
+        EarlyLeave,
+        RingPresence,
+        UnfinishedCommit, //
     },
     ways::{
         reserve_by_other,

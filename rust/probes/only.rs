@@ -118,7 +118,7 @@ pub(super) extern "C" fn record_arguments<const OWN: u32>(
     regs: EntryRegisters<'_>,
 ) {
     let out = exit.with_own_ring(sink.buffers().rings());
-    let Some(clock) = clock::Here::left(out.ring().gate()) else {
+    let Some(clock) = clock::InlineClock::left(out.ring().gate()) else {
         return record_closer::<OWN>(sink, out, address, caller, regs);
     };
     let mut event = match FastEvent::<_, Bytes<LEN>>::reserve(out, || clock.now()) {

@@ -18,7 +18,7 @@ use crate::{
         clock::{
             self,
             ClockId,
-            Here, //
+            InlineClock, //
         },
         cpus,
         grace_ref::GraceRef,
@@ -26,7 +26,7 @@ use crate::{
             CpuPin,
             PinRef, //
         },
-        publisher::Published,
+        publisher::PublishedRef,
         sums::Sums,
         words::LocalU64, //
     },
@@ -135,7 +135,7 @@ impl ProfileDispatch {
 }
 
 /// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
-pub(crate) static PROFILE_DISPATCH: Published<ProfileDispatch> = Published::none();
+pub(crate) static PROFILE_DISPATCH: PublishedRef<ProfileDispatch> = PublishedRef::none();
 
 /// What the kernel keeps for the hook at the exit. Only the hooks of the call look there.
 #[repr(C)]
@@ -193,7 +193,7 @@ fn enter(
     };
     let row = row | u64::from(generation).wrapping_shl(48);
     // As late as can be: what the hook takes is no part of the call.
-    let Some(time) = Here::of(ClockId::Local).and_then(|clock| clock.now()) else {
+    let Some(time) = InlineClock::of(ClockId::Local).and_then(|clock| clock.now()) else {
         return enter_by_call(row, call);
     };
     call.note(time, row);
@@ -217,7 +217,7 @@ extern "C" fn enter_by_call(row: u64, call: &ProfiledCall) -> c_int {
 #[no_mangle]
 unsafe extern "C" fn rtrace_profile_exit(generation: u32, call: &ProfiledCall, pin: PinRef<'_>) {
     let (time, row) = (call.time.get(), call.row.get());
-    match Here::of(ClockId::Local).and_then(|clock| clock.now()) {
+    match InlineClock::of(ClockId::Local).and_then(|clock| clock.now()) {
         Some(now) => leave_at(now, generation, time, row, pin),
         None => leave_by_call(generation, time, row, pin),
     }

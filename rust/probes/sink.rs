@@ -16,7 +16,7 @@ use crate::{
         port::Ring,
         publisher::{
             FollowedArc,
-            Retired, //
+            RetiredBox, //
         },
         waker::Waker,
         words::SharedU64,
@@ -215,7 +215,10 @@ impl Sink {
     }
 
     /// Chooses what follows an event. Returns the actions before, which a writer that began before may still run.
-    pub(crate) fn set_actions(&self, actions: Option<Arc<ActionList>>) -> Retired<Arc<ActionList>> {
+    pub(crate) fn set_actions(
+        &self,
+        actions: Option<Arc<ActionList>>,
+    ) -> RetiredBox<Arc<ActionList>> {
         let is_any = actions.is_some();
         let before = self.actions.set(actions);
         // After the list is there: a writer that is told of more finds it.

@@ -339,7 +339,7 @@ impl TriggerList {
     }
 
     /// Has those act that do so before the event is recorded. `record` is whole. Any context.
-    pub(super) fn before<'a>(&'a self, hit: &Hit<'_>, record: &[u8]) -> Pending<'a> {
+    pub(super) fn before<'a>(&'a self, hit: &Hit<'_>, record: &[u8]) -> PendingTriggers<'a> {
         let (mut chosen, mut bit) = (0, 1u64);
         for trigger in &self.triggers {
             let meant = trigger.is_meant(hit.pin, record);
@@ -350,7 +350,7 @@ impl TriggerList {
                 trigger.act(hit, record);
             }
         }
-        Pending {
+        PendingTriggers {
             list: Some(self),
             chosen,
         }
@@ -361,14 +361,14 @@ impl TriggerList {
 ///
 /// Few can: an event has at most one of each kind that does.
 #[derive(Clone, Copy)]
-pub(super) struct Pending<'a> {
+pub(super) struct PendingTriggers<'a> {
     list: Option<&'a TriggerList>,
     /// One bit for each trigger of the list that acts afterwards: whether its filter let the record
     /// through.
     chosen: u64,
 }
 
-impl Pending<'_> {
+impl PendingTriggers<'_> {
     /// None.
     pub(super) const NONE: Self = Self {
         list: None,

@@ -22,12 +22,12 @@ use super::{
     fastcall::{
         for_c,
         parts,
-        ForC,
+        CReservation,
         NOTHING, //
     },
     fill_common,
     trigger::{
-        Pending,
+        PendingTriggers,
         Trigger,
         TriggerList, //
     },
@@ -67,7 +67,7 @@ pub(super) extern "C" fn reserve_triggered(
     file: &EventFile,
     size: RecordSize,
     pin: PinRef<'_>,
-) -> ForC {
+) -> CReservation {
     if file.ignores(pin) {
         return NOTHING;
     }
@@ -85,7 +85,11 @@ pub(super) extern "C" fn reserve_triggered(
 
 /// The same, for a file without triggers: those of others switch it.
 #[inline(never)]
-extern "C" fn reserve_switched(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+extern "C" fn reserve_switched(
+    file: &EventFile,
+    size: RecordSize,
+    pin: PinRef<'_>,
+) -> CReservation {
     let gate = file.ring(pin).gate();
     if file.is_off() || gate.is_disabled() && !gate.is_broken() {
         return NOTHING;
@@ -100,7 +104,7 @@ extern "C" fn reserve_early(
     size: RecordSize,
     pin: PinRef<'_>,
     list: &TriggerList,
-) -> ForC {
+) -> CReservation {
     let off = file.is_off();
     if !off && file.has_filter() {
         return reserve_nested(file, size, pin);
@@ -118,7 +122,7 @@ extern "C" fn reserve_early(
 
 /// The same, beside the ring at any level, or in it when all places are in use.
 #[inline(never)]
-extern "C" fn reserve_nested(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+extern "C" fn reserve_nested(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
     if let Some(entry) = scratch::begin_at_any_level(pin.pin(), size.into()) {
         return for_c(entry.as_ptr(), TOKEN_SCRATCH);
     }
@@ -131,7 +135,7 @@ extern "C" fn reserve_nested(file: &EventFile, size: RecordSize, pin: PinRef<'_>
 /// Tells the triggers of an event that has no record: nothing is recorded of it.
 #[cold]
 #[inline(never)]
-extern "C" fn missed(file: &EventFile, pin: PinRef<'_>) -> ForC {
+extern "C" fn missed(file: &EventFile, pin: PinRef<'_>) -> CReservation {
     if let Some(list) = file.triggers() {
         list.miss(pin.pin());
     }
@@ -141,10 +145,15 @@ extern "C" fn missed(file: &EventFile, pin: PinRef<'_>) -> ForC {
 /// Has the triggers that act early look at a whole record. Returns whether it is to be recorded, and the
 /// triggers that act afterwards. `open` says whether recording was on when the event came.
 #[inline(always)]
-fn judge<'a>(file: &'a EventFile, pin: &CpuPin, record: &[u8], open: bool) -> (bool, Pending<'a>) {
+fn judge<'a>(
+    file: &'a EventFile,
+    pin: &CpuPin,
+    record: &[u8],
+    open: bool,
+) -> (bool, PendingTriggers<'a>) {
     let off = file.is_off();
     let (pending, open, off) = match file.triggers() {
-        None => (Pending::NONE, open, off),
+        None => (PendingTriggers::NONE, open, off),
         Some(list) => {
             let pending = list.before(&Hit { pin, file }, record);
             // As in ftrace: where no trigger asks about the record, recording can begin with this event, and
@@ -319,7 +328,7 @@ impl EventFile {
         finish: impl FnOnce(&mut [u8]),
     ) -> Result<(), ReserveError> {
         let hit = Hit { pin, file: self };
-        let mut pending = Pending::NONE;
+        let mut pending = PendingTriggers::NONE;
         self.sink().record_whole(pin, base, len, |record| {
             record.get_mut(COMMON..).map(fill);
             if let Some(list) = self.triggers() {

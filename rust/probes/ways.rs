@@ -8,7 +8,7 @@
 //! tools/guest/native measures with this source, too.
 
 use super::fastcall::{
-    ForC,
+    CReservation,
     NOTHING, //
 };
 use crate::{
@@ -46,7 +46,7 @@ pub(crate) trait Caller {
     fn clock(&self) -> ClockId;
 
     /// Returns what C gets of a reservation in `ring`.
-    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, Self::Size>) -> ForC;
+    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, Self::Size>) -> CReservation;
 
     /// Notes that `ring` has refused a record.
     fn refused(&self, ring: OwnRing<'_>, why: ReserveError);
@@ -91,7 +91,7 @@ pub(crate) fn reserve_in<C: Caller>(
     size: C::Size,
     ring: OwnRing<'_>,
     time: impl FnOnce() -> Option<u64>,
-) -> ForC {
+) -> CReservation {
     let packed = size.into();
     match ring.writer().reserve_fast(packed.payload(), packed, time) {
         Ok(reserved) => caller.given(ring, ReservedRecord::new(reserved, size)),
@@ -108,7 +108,7 @@ extern "C" fn reserve_without_room<C: Caller>(
     size: C::Size,
     time: u64,
     ring: OwnRing<'_>,
-) -> ForC {
+) -> CReservation {
     let packed = size.into();
     match packed.unusual_payload() {
         None => reserve_in_full(caller, size, ring),
@@ -127,7 +127,7 @@ extern "C" fn reserve_short<C: Caller>(
     size: C::Size,
     time: u64,
     ring: OwnRing<'_>,
-) -> ForC {
+) -> CReservation {
     match ring.writer().reserve_short(size.into().payload(), time) {
         Some(reserved) => caller.given(ring, ReservedRecord::new(reserved, size)),
         None => reserve_inside(caller, size, ring),
@@ -136,7 +136,7 @@ extern "C" fn reserve_short<C: Caller>(
 
 /// As [`reserve_without_room`], for a record of a usual size.
 #[inline(always)]
-fn reserve_in_full<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
+fn reserve_in_full<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> CReservation {
     match ring.writer().refuse_full() {
         None => reserve_inside(caller, size, ring),
         Some(Ok(())) if caller.follows_refusals() => reserve_refused(caller, ring),
@@ -148,7 +148,7 @@ fn reserve_in_full<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> F
 /// Notes that a full ring has refused a record, and returns what C gets.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_refused<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC {
+extern "C" fn reserve_refused<C: Caller>(caller: &C, ring: OwnRing<'_>) -> CReservation {
     caller.refused(ring, ReserveError::Full);
     // Or the compiler would know what this returns and make a call of the jump.
     black_box(NOTHING)
@@ -157,7 +157,7 @@ extern "C" fn reserve_refused<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC 
 /// The same, once the writer has left too early: others came meanwhile.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_raced<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC {
+extern "C" fn reserve_raced<C: Caller>(caller: &C, ring: OwnRing<'_>) -> CReservation {
     // SAFETY: `refuse_full` has just failed with this for this writer, for it fails with nothing else.
     unsafe { ring.writer().commit_slow(FastCommit::Raced) };
     reserve_refused(caller, ring)
@@ -170,7 +170,7 @@ pub(crate) fn reserve_by_other<C: Caller>(
     size: C::Size,
     ring: OwnRing<'_>,
     gate: GateWord,
-) -> ForC {
+) -> CReservation {
     match gate.word() {
         clock::LEFT_CALLED => reserve_by_left::<C, { clock::LEFT_CALLED }>(caller, size, ring),
         clock::LEFT_TSC => reserve_by_left::<C, { clock::LEFT_TSC }>(caller, size, ring),
@@ -189,13 +189,17 @@ extern "C" fn reserve_by_left<C: Caller, const LEFT: u64>(
     caller: &C,
     size: C::Size,
     ring: OwnRing<'_>,
-) -> ForC {
+) -> CReservation {
     reserve_in(caller, size, ring, || Some(clock::read_left::<LEFT>()))
 }
 
 /// As [`reserve_in`], with any other clock of the caller's.
 #[inline(never)]
-extern "C" fn reserve_by_clock<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
+extern "C" fn reserve_by_clock<C: Caller>(
+    caller: &C,
+    size: C::Size,
+    ring: OwnRing<'_>,
+) -> CReservation {
     let clock = caller.clock();
     reserve_in(caller, size, ring, || Some(clock::by_call(clock)))
 }
@@ -203,7 +207,7 @@ extern "C" fn reserve_by_clock<C: Caller>(caller: &C, size: C::Size, ring: OwnRi
 /// Notes what a broken ring refuses, and returns what C gets.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC {
+extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: OwnRing<'_>) -> CReservation {
     caller.refused(ring, ring.refusal());
     // Or the compiler would know what this returns and make a call of the jump.
     black_box(NOTHING)
@@ -212,7 +216,11 @@ extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC {
 /// Reserves what the fast path declined once it had entered.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_inside<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
+extern "C" fn reserve_inside<C: Caller>(
+    caller: &C,
+    size: C::Size,
+    ring: OwnRing<'_>,
+) -> CReservation {
     let time = || clock::read(caller.clock());
     let len = size.into().payload();
     match ring.writer().reserve_slow(len, FastReserve::Entered, time) {

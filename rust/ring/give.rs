@@ -11,7 +11,7 @@
 
 use super::cursor::Cursor;
 use super::port::{Memory as _, Port};
-use super::reader::{Busy, Reader, UnreadData};
+use super::reader::{BusyWriters, Reader, UnreadData};
 use super::subbuf::bytes_of;
 use super::wire;
 
@@ -28,8 +28,8 @@ pub(crate) enum PartialTake {
 
 impl<P: Port> Reader<'_, P> {
     /// Returns the next unread data if writers have left its sub-buffer, so that no more events
-    /// come into it. Fails with [`Busy`] when writers were faster all the time.
-    pub(crate) fn whole(&mut self) -> Result<Option<UnreadData>, Busy> {
+    /// come into it. Fails with [`BusyWriters`] when writers were faster all the time.
+    pub(crate) fn whole(&mut self) -> Result<Option<UnreadData>, BusyWriters> {
         let Some(unread) = self.unread()? else {
             return Ok(None);
         };
@@ -53,8 +53,8 @@ impl<P: Port> Reader<'_, P> {
     /// broken one, whose words may not be true.
     ///
     /// Returns whether there was any data; false if `image` has another size, which then stays as
-    /// it is. Fails with [`Busy`] when writers were faster all the time.
-    pub(crate) fn take(&mut self, image: &mut P::Memory, stays: bool) -> Result<bool, Busy> {
+    /// it is. Fails with [`BusyWriters`] when writers were faster all the time.
+    pub(crate) fn take(&mut self, image: &mut P::Memory, stays: bool) -> Result<bool, BusyWriters> {
         if image.size() != self.subbuf_size() {
             return Ok(false);
         }
@@ -66,7 +66,11 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// Does what [`Self::take`] does, but only with a sub-buffer that writers have left.
-    pub(crate) fn take_whole(&mut self, image: &mut P::Memory, stays: bool) -> Result<bool, Busy> {
+    pub(crate) fn take_whole(
+        &mut self,
+        image: &mut P::Memory,
+        stays: bool,
+    ) -> Result<bool, BusyWriters> {
         if image.size() != self.subbuf_size() {
             return Ok(false);
         }
@@ -81,12 +85,12 @@ impl<P: Port> Reader<'_, P> {
     /// ring.
     ///
     /// Returns [`PartialTake::Empty`] also if `image` has another size than a sub-buffer. Fails
-    /// with [`Busy`] when writers were faster all the time.
+    /// with [`BusyWriters`] when writers were faster all the time.
     pub(crate) fn take_part(
         &mut self,
         image: &mut P::Memory,
         room: usize,
-    ) -> Result<PartialTake, Busy> {
+    ) -> Result<PartialTake, BusyWriters> {
         if image.size() != self.subbuf_size() {
             return Ok(PartialTake::Empty);
         }

@@ -9,7 +9,7 @@
 use super::cursor::Cursor;
 use super::port::{LocalWord, Memory as _, Port};
 use super::pos::Pos;
-use super::reader::{Busy, Reader};
+use super::reader::{BusyWriters, Reader};
 use super::slot::SubBufIndex;
 use super::subbuf::{HeadWord, SubBuf};
 use super::wire;
@@ -84,9 +84,9 @@ impl<P: Port> Reader<'_, P> {
     /// Consumes the unread data of the reader's sub-buffer or, if it has none, of the next one that
     /// has some, and leaves it there for the user to read. Returns whether there was any. If not,
     /// the sub-buffer stays the same, unless writers came meanwhile: then it may be the next one,
-    /// which is still empty. [`Self::lent`] tells. Fails with [`Busy`] when writers were faster all
+    /// which is still empty. [`Self::lent`] tells. Fails with [`BusyWriters`] when writers were faster all
     /// the time.
-    pub(crate) fn lend(&mut self) -> Result<bool, Busy> {
+    pub(crate) fn lend(&mut self) -> Result<bool, BusyWriters> {
         if !self.has_unread() {
             return Ok(false);
         }

@@ -16,7 +16,7 @@ const MAX_TURNS: u32 = 64;
 
 /// Writers were faster than the reader all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Busy;
+pub(crate) struct BusyWriters;
 
 /// Committed data that has not been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,15 +120,15 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// Returns the next unread data, `None` when all that is committed has been read. Fails with
-    /// [`Busy`] when writers were faster all the time.
-    pub(crate) fn unread(&mut self) -> Result<Option<UnreadData>, Busy> {
+    /// [`BusyWriters`] when writers were faster all the time.
+    pub(crate) fn unread(&mut self) -> Result<Option<UnreadData>, BusyWriters> {
         self.find()
     }
 
     /// Does what [`Self::unread`] does, for a caller that uses the answer at once: inlined, it need
     /// not go through memory.
     #[inline(always)]
-    pub(super) fn find(&mut self) -> Result<Option<UnreadData>, Busy> {
+    pub(super) fn find(&mut self) -> Result<Option<UnreadData>, BusyWriters> {
         for _ in 0..MAX_TURNS {
             let Some(cur) = &mut self.state.current else {
                 if !self.acquire() {
@@ -153,7 +153,7 @@ impl<P: Port> Reader<'_, P> {
                 return Ok(None);
             }
         }
-        Err(Busy)
+        Err(BusyWriters)
     }
 
     /// Goes to the next sub-buffer. Returns whether another look pays, as the state changed or a
@@ -267,7 +267,7 @@ impl<P: Port> Reader<'_, P> {
     /// header, unused bytes zero. `None` when there is no data, or `image` does not have the size
     /// of a sub-buffer. It is [`Self::take`] without memory that could be exchanged.
     #[cfg(test)]
-    pub(crate) fn take_image(&mut self, image: &mut [u8]) -> Result<Option<()>, Busy> {
+    pub(crate) fn take_image(&mut self, image: &mut [u8]) -> Result<Option<()>, BusyWriters> {
         if image.len() != self.ring.layout.size() {
             return Ok(None);
         }

@@ -21,7 +21,7 @@
 # What is given back.
 / fn (filp_close|kern_unmount|module_put|dput|iput|rt_fprobe_put|rt_kprobe_put|rt_load_forget|rt_printer_free|rt_sampler_free|rt_thread_stop|rt_cpu_threads_stop|rt_tick_free|rt_uprobe_put|rt_watch_put)\(/ {
 	s/pub fn/pub safe fn/
-	s/\((\w+): \*mut (\w+)/(\1: Ending<\2>/
+	s/\((\w+): \*mut (\w+)/(\1: FinalRef<\2>/
 }
 
 # What is made, or found.
@@ -73,11 +73,11 @@
 	s/: \*mut super_block/: AnySuperblock<'_>/
 	s/-> \*mut (\w+)/-> Option<Owned<\1>>/
 }
-/ fn (d_add|d_make_persistent|d_make_root)\(/ s/: \*mut inode/: Ending<inode>/
+/ fn (d_add|d_make_persistent|d_make_root)\(/ s/: \*mut inode/: FinalRef<inode>/
 / fn d_make_root\(/ s/pub fn/pub safe fn/
 / fn (d_alloc_name|find_next_child)\(/ {
 	s/\((\w+): \*mut dentry/(\1: AnyDentry<'_>/
-	s/: \*mut dentry/: Option<Ending<dentry>>/
+	s/: \*mut dentry/: Option<FinalRef<dentry>>/
 	s/: \*const (qstr|::kernel::ffi::c_char)/: CText<'_>/
 	s/-> \*mut (\w+)/-> Option<Owned<\1>>/
 }
@@ -92,16 +92,16 @@
 }
 / fn rt_kprobe_register\(/ s/CText<'_>/Option<CText<'_>>/
 / fn rt_printer_(format|user_stack)\(/ {
-	s/\(printer: \*mut rt_printer/<'a>(printer: Alone<'a, rt_printer>/
+	s/\(printer: \*mut rt_printer/<'a>(printer: SoleRef<'a, rt_printer>/
 	s/desc: \*const rt_event_desc/desc: \&rt_event_desc/
 	s/: rt_addresses/: AddressSpan<'_>/
-	s/-> rt_written/-> Written<'a>/
+	s/-> rt_written/-> WrittenBytes<'a>/
 }
 / fn rt_printer_user_stack<'a>/ s/pub fn/pub safe fn/
-/ fn rt_tick_wait_signal\(/ s/: \&Object<rt_tick>/: Alone<'_, rt_tick>/
+/ fn rt_tick_wait_signal\(/ s/: \&Object<rt_tick>/: SoleRef<'_, rt_tick>/
 / fn rt_(uprobe_unregister|watch_clear)\(/ {
 	s/pub fn/pub safe fn/
-	s/: \*mut (\w+)/: Alone<'_, \1>/
+	s/: \*mut (\w+)/: SoleRef<'_, \1>/
 }
 / fn clocks_calc_mult_shift\(/ {
 	s/pub fn/pub safe fn/

@@ -5,12 +5,12 @@
 
 use super::{
     targets::RecordTargets,
-    Load,
+    LoadContext,
     SourceKind, //
 };
 use crate::{
     event::{
-        field::Declared,
+        field::DeclaredField,
         format, //
     },
     events::{
@@ -37,7 +37,7 @@ pub(crate) const NAMES: (&str, &str) = ("dummy", "beat");
 const SIZE: usize = 12;
 
 /// The event's own field.
-const FIELD: Declared<'static> = Declared {
+const FIELD: DeclaredField<'static> = DeclaredField {
     ty: "u32",
     name: "number",
     size: 4,
@@ -50,7 +50,7 @@ const FIELD: Declared<'static> = Declared {
 pub(super) struct Dummies;
 
 impl SourceKind for Dummies {
-    fn add(&self, _: &Load<'_>) -> Result {
+    fn add(&self, _: &LoadContext<'_>) -> Result {
         let source = KBox::new(DummySource, GFP_KERNEL)?;
         publish(Event::with_source(next_id()?, NAMES, SIZE as u32, source)?)?;
         Ok(())

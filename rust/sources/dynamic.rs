@@ -87,7 +87,7 @@ static KINDS: &[&dyn DynamicKind] = &[
 ];
 
 /// Returns whether the kernel has more than one function of a name.
-type IsAmbiguous<'a> = &'a dyn Fn(&str) -> Result<bool>;
+type AmbiguityTest<'a> = &'a dyn Fn(&str) -> Result<bool>;
 
 /// A kind of dynamic events.
 ///
@@ -103,7 +103,7 @@ pub(super) trait DynamicKind: Sync {
     fn create(
         &self,
         line: DefiningLine<'_>,
-        is_ambiguous: IsAmbiguous<'_>,
+        is_ambiguous: AmbiguityTest<'_>,
     ) -> Result<bool, RefusedLine>;
 
     /// Returns whether the word `given` of a line that deletes is the place `own` of a definition.
@@ -133,11 +133,11 @@ pub(super) trait DynamicKind: Sync {
 }
 
 /// What the kinds learn when they make an event, with the definitions locked.
-struct Making<'a> {
+struct DefinitionContext<'a> {
     known: &'a [Definition],
 }
 
-impl Making<'_> {
+impl DefinitionContext<'_> {
     /// Returns the probes of `event`, if a definition makes it.
     fn siblings_of(&self, event: &Event) -> Option<Arc<SiblingProbes>> {
         let mut known = self.known.iter();
@@ -229,7 +229,7 @@ pub(super) fn exit() {
 pub(crate) fn obey(
     file: ControlledEvents,
     line: &str,
-    is_ambiguous: IsAmbiguous<'_>,
+    is_ambiguous: AmbiguityTest<'_>,
 ) -> Result<(), RefusedLine> {
     let all = file == ControlledEvents::All;
     if line.starts_with('-') || all && line.starts_with('!') {
@@ -252,7 +252,7 @@ pub(crate) fn obey(
 
 /// Adds the definition that `make` returns, which runs with the definitions locked.
 fn define(
-    make: impl FnOnce(&Making<'_>) -> Result<Definition, RefusedLine>,
+    make: impl FnOnce(&DefinitionContext<'_>) -> Result<Definition, RefusedLine>,
 ) -> Result<(), RefusedLine> {
     let mut make = Some(make);
     define_all(1, |making| match make.take() {
@@ -264,7 +264,7 @@ fn define(
 /// Adds so many definitions that `make` returns, which runs with the definitions locked; all of them or none.
 fn define_all(
     count: usize,
-    mut make: impl FnMut(&Making<'_>) -> Result<Definition, RefusedLine>,
+    mut make: impl FnMut(&DefinitionContext<'_>) -> Result<Definition, RefusedLine>,
 ) -> Result<(), RefusedLine> {
     let mut definitions = DEFINITIONS.lock();
     definitions
@@ -273,7 +273,7 @@ fn define_all(
     let before = definitions.len();
     for _ in 0..count {
         let known = &definitions;
-        match make(&Making { known }) {
+        match make(&DefinitionContext { known }) {
             // There is room.
             Ok(definition) => {
                 let _ = definitions.push_within_capacity(definition);

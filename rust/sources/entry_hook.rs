@@ -30,7 +30,7 @@ use crate::{
         function_hook::{
             self,
             FunctionHook,
-            Hooked,
+            HookedFunctions,
             HAS_ARGUMENTS, //
         },
         grace,
@@ -250,7 +250,7 @@ impl HookedDefinitions {
         // SAFETY: It is kept in `self.table` until another one was set, and in `self.retired` until writers have left.
         unsafe { ENTRY_TABLE.set(Some(&table)) };
         if *union != *self.hooked || !self.hook.is_on() {
-            if let Err(error) = self.hook.set(&Hooked::Only(&union)) {
+            if let Err(error) = self.hook.set(&HookedFunctions::Only(&union)) {
                 // SAFETY: The one before is still in `self.table`.
                 unsafe { ENTRY_TABLE.set(self.table.as_deref()) };
                 self.retire(Some(table));

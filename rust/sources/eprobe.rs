@@ -10,8 +10,8 @@
 use super::{
     defined::DefinedProbe,
     hit_counts::{
-        Counted,
         HitCounts,
+        HitKind,
         HitSums, //
     },
     hit_kernel::HitKernel,
@@ -322,7 +322,7 @@ impl EventRecorder {
     /// Counts an event that is not recorded because too many are inside each other. Any context, in a probe of the event
     /// that is followed.
     pub(super) fn too_deep(&self, pin: &CpuPin) {
-        self.shared.counts.count(Counted::TooDeep);
+        self.shared.counts.count(HitKind::TooDeep);
         self.file.miss(pin);
     }
 }
@@ -337,7 +337,7 @@ impl Effect for EventRecorder {
             return self.too_deep(hit.pin);
         };
         let FollowingLayout { layout, counts } = &*self.shared;
-        counts.count(Counted::Hit);
+        counts.count(HitKind::Hit);
         let kernel = HitKernel::new(counts);
         let machine = FollowedRecord { record, kernel };
         let program = layout.program();

@@ -24,7 +24,7 @@ use kernel::{
 };
 
 /// What an event consists of.
-pub(super) trait FieldsDefined: Sized + 'static {
+pub(super) trait DefinedFields: Sized + 'static {
     /// Returns the name in the definition.
     fn name(&self) -> &str;
 
@@ -57,7 +57,7 @@ impl<T> Clone for FieldsDefinition<T> {
     }
 }
 
-impl<T: FieldsDefined> FieldsDefinition<T> {
+impl<T: DefinedFields> FieldsDefinition<T> {
     /// Returns whether `name` is the one in the definition.
     pub(super) fn is_called(&self, name: &[u8]) -> bool {
         self.made_of.name().as_bytes() == name
@@ -67,7 +67,7 @@ impl<T: FieldsDefined> FieldsDefinition<T> {
 /// The list.
 pub(super) struct FieldsDefinitions<T>(KVec<FieldsDefinition<T>>);
 
-impl<T: FieldsDefined> FieldsDefinitions<T> {
+impl<T: DefinedFields> FieldsDefinitions<T> {
     /// Returns an empty list.
     pub(super) const fn new() -> Self {
         Self(KVec::new())
@@ -131,8 +131,8 @@ impl<T: FieldsDefined> FieldsDefinitions<T> {
 ///
 /// # Errors
 ///
-/// `ENOENT` when there is none, those of [`FieldsDefined::end`], and `ENOMEM`, when nothing was removed.
-pub(super) fn remove<T: FieldsDefined, B: GlobalLockBackend<Item = FieldsDefinitions<T>>>(
+/// `ENOENT` when there is none, those of [`DefinedFields::end`], and `ENOMEM`, when nothing was removed.
+pub(super) fn remove<T: DefinedFields, B: GlobalLockBackend<Item = FieldsDefinitions<T>>>(
     list: &'static GlobalMutex<B>,
     is_meant: impl Fn(&FieldsDefinition<T>) -> bool,
 ) -> Result {
@@ -168,7 +168,7 @@ pub(super) fn remove<T: FieldsDefined, B: GlobalLockBackend<Item = FieldsDefinit
 /// # Errors
 ///
 /// As [`remove`], but none if there is no event.
-pub(super) fn remove_all<T: FieldsDefined, B: GlobalLockBackend<Item = FieldsDefinitions<T>>>(
+pub(super) fn remove_all<T: DefinedFields, B: GlobalLockBackend<Item = FieldsDefinitions<T>>>(
     list: &'static GlobalMutex<B>,
 ) -> Result {
     match remove(list, |_| true) {

@@ -11,8 +11,8 @@ use super::{
     layouts,
     offers::Offers,
     refuse,
-    Coming,
-    Load, //
+    ComingModule,
+    LoadContext, //
     SourceKind,
 };
 use crate::{
@@ -46,7 +46,7 @@ pub(super) struct Headers;
 impl SourceKind for Headers {
     /// Offers them while the module is being loaded: no probe reads a place of a private struct
     /// yet.
-    fn offer(&self, load: &Load<'_>, offers: &mut Offers) -> Result {
+    fn offer(&self, load: &LoadContext<'_>, offers: &mut Offers) -> Result {
         let descs = own_descs();
         let refused = layouts::check(load.btf)?;
         let tracepoints = tracepoints::find_all(descs)?;
@@ -70,13 +70,13 @@ impl SourceKind for Headers {
         Ok(())
     }
 
-    fn prepare(&self, coming: &mut Coming<'_>) -> Result {
+    fn prepare(&self, coming: &mut ComingModule<'_>) -> Result {
         coming.headers = of_module(coming.module)?;
-        coming.wants_btf |= coming.headers.iter().any(OfModule::has_view);
+        coming.wants_btf |= coming.headers.iter().any(TracedModuleEvent::has_view);
         Ok(())
     }
 
-    fn add_of_module(&self, coming: &Coming<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
+    fn add_of_module(&self, coming: &ComingModule<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
         add(&coming.headers, coming.module, btf)
     }
 }
@@ -107,12 +107,12 @@ fn prints_as(desc: &c::rt_event_desc, print_fmt: &str) -> Result<bool> {
 }
 
 /// An event of a module, and its tracepoint.
-pub(super) struct OfModule<'a> {
+pub(super) struct TracedModuleEvent<'a> {
     desc: &'static c::rt_event_desc,
     tracepoint: Option<Tracepoint<'a>>,
 }
 
-impl OfModule<'_> {
+impl TracedModuleEvent<'_> {
     /// Returns whether BTF must tell where something is.
     pub(super) fn has_view(&self) -> bool {
         layouts::has_view(self.desc)
@@ -128,7 +128,7 @@ impl OfModule<'_> {
 /// # Errors
 ///
 /// `ENOMEM`.
-fn of_module(module: Module<'_>) -> Result<KVec<OfModule<'_>>> {
+fn of_module(module: Module<'_>) -> Result<KVec<TracedModuleEvent<'_>>> {
     let mut found = KVec::new();
     if module.is_foreign() {
         return Ok(found);
@@ -143,7 +143,7 @@ fn of_module(module: Module<'_>) -> Result<KVec<OfModule<'_>>> {
             refuse(names(desc), &"the module prints it otherwise");
         } else {
             let tracepoint = event.tracepoint;
-            found.push(OfModule { desc, tracepoint }, GFP_KERNEL)?;
+            found.push(TracedModuleEvent { desc, tracepoint }, GFP_KERNEL)?;
         }
     }
     // ftrace puts each new one before the others.
@@ -157,7 +157,11 @@ fn of_module(module: Module<'_>) -> Result<KVec<OfModule<'_>>> {
 /// # Errors
 ///
 /// Those of [`groups::add`].
-fn add(events: &[OfModule<'_>], module: Module<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
+fn add(
+    events: &[TracedModuleEvent<'_>],
+    module: Module<'_>,
+    btf: Result<Btf<'_>, NoBtf>,
+) -> Result {
     for event in events {
         if event.has_view() {
             // No probe reads these places: none is attached while the caller holds the lock, and

@@ -10,7 +10,7 @@ use kernel::prelude::*;
 
 /// What is counted.
 #[derive(Clone, Copy)]
-pub(super) enum Counted {
+pub(super) enum HitKind {
     /// A hit while the event is enabled somewhere, recorded or not.
     Hit,
     /// A hit that the filter of the definition did not let through.
@@ -25,9 +25,9 @@ pub(super) enum Counted {
     Cut,
 }
 
-/// The kinds of [`Counted`].
+/// The kinds of [`HitKind`].
 const KINDS: usize = 6;
-const _: () = assert!(Counted::Cut as usize + 1 == KINDS);
+const _: () = assert!(HitKind::Cut as usize + 1 == KINDS);
 
 /// The counts of a definition.
 pub(super) struct HitCounts(PerCpuCounts<KINDS>);
@@ -44,21 +44,21 @@ impl HitCounts {
 
     /// Counts one more. Any context.
     #[inline(always)]
-    pub(super) fn count(&self, what: Counted) {
+    pub(super) fn count(&self, what: HitKind) {
         self.0.count(what as usize);
     }
 
     /// Returns what was counted by all CPUs, and `missed`.
     pub(super) fn sums(&self, missed: Option<u64>) -> HitSums {
-        let sum = |what: Counted| self.0.sum(what as usize);
+        let sum = |what: HitKind| self.0.sum(what as usize);
         HitSums {
-            hits: sum(Counted::Hit),
-            filtered: sum(Counted::Filtered),
+            hits: sum(HitKind::Hit),
+            filtered: sum(HitKind::Filtered),
             missed,
-            own_calls: sum(Counted::OwnCall),
-            too_deep: sum(Counted::TooDeep),
-            faults: sum(Counted::Fault),
-            cuts: sum(Counted::Cut),
+            own_calls: sum(HitKind::OwnCall),
+            too_deep: sum(HitKind::TooDeep),
+            faults: sum(HitKind::Fault),
+            cuts: sum(HitKind::Cut),
         }
     }
 }

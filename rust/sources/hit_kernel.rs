@@ -5,8 +5,8 @@
 //! All of it runs in any context, NMI included: no lock, no allocation, no panic.
 
 use super::hit_counts::{
-    Counted,
     HitCounts, //
+    HitKind,
 };
 use crate::{
     fetch::run::ProbedKernel,
@@ -34,11 +34,11 @@ impl<'a, const IN_PROGRAM: bool> HitKernel<'a, IN_PROGRAM> {
 
 impl<const IN_PROGRAM: bool> ProbedKernel for HitKernel<'_, IN_PROGRAM> {
     fn faulted(&self) {
-        self.counts.count(Counted::Fault);
+        self.counts.count(HitKind::Fault);
     }
 
     fn was_cut(&self) {
-        self.counts.count(Counted::Cut);
+        self.counts.count(HitKind::Cut);
     }
 
     fn comm(&self) -> [u8; task::COMM] {

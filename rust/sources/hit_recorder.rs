@@ -7,8 +7,8 @@
 
 use super::{
     hit_counts::{
-        Counted,
         HitCounts, //
+        HitKind,
     },
     hit_kernel::HitKernel,
     probe::{
@@ -111,14 +111,14 @@ impl HitRecorder {
 
     /// Counts a call by what records, wherever the event is enabled. Any context.
     pub(super) fn skip(&self, pin: &CpuPin) {
-        self.counts.count(Counted::OwnCall);
+        self.counts.count(HitKind::OwnCall);
         self.miss(pin);
     }
 
     /// Counts a hit that is not recorded because too many were inside each other, wherever the event is enabled. Any
     /// context.
     pub(super) fn skip_deep(&self, pin: &CpuPin) {
-        self.counts.count(Counted::TooDeep);
+        self.counts.count(HitKind::TooDeep);
         self.miss(pin);
     }
 
@@ -127,7 +127,7 @@ impl HitRecorder {
     /// The machine comes by value: where nothing but registers is recorded for one instance it is in none itself.
     #[inline(always)]
     pub(super) fn hit(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
-        self.counts.count(Counted::Hit);
+        self.counts.count(HitKind::Hit);
         match self.targets.sole(pin) {
             Some(file) if self.is_plain() => self.record_plain(file, &machine, place),
             _ => self.hit_closer(pin, machine, place.0, place.1),
@@ -137,7 +137,7 @@ impl HitRecorder {
     /// As [`Self::hit`], for a caller that knows that [`Self::is_plain`].
     #[inline(always)]
     pub(super) fn hit_plain(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
-        self.counts.count(Counted::Hit);
+        self.counts.count(HitKind::Hit);
         match self.targets.sole(pin) {
             Some(file) => self.record_plain(file, &machine, place),
             None => self.hit_closer(pin, machine, place.0, place.1),
@@ -226,7 +226,7 @@ impl HitRecorder {
                 None => self.targets.record(pin, size, fill),
                 Some(filter) => {
                     if self.targets.record_wanted(pin, filter, size, fill) {
-                        self.counts.count(Counted::Filtered);
+                        self.counts.count(HitKind::Filtered);
                     }
                 }
             }
@@ -246,14 +246,14 @@ impl HitRecorder {
     #[inline(never)]
     fn hit_reading(&self, machine: impl ProbedMachine, address: u64, returned_to: Option<u64>) {
         let (program, place) = (self.layout.program(), (address, returned_to));
-        self.counts.count(Counted::Hit);
+        self.counts.count(HitKind::Hit);
         let gathered = user_memory::with_place(|bytes| {
             let bytes = bytes.get_mut(..MOST_PAYLOAD).unwrap_or_default();
             self.put_place(bytes, place);
             let size = program.gather(&machine, bytes).min(bytes.len());
             if let (Some(filter), Some(record)) = (&self.layout.filter, bytes.get_mut(..size)) {
                 if !CpuPin::with(|pin| self.targets.want(pin, filter, record)) {
-                    return self.counts.count(Counted::Filtered);
+                    return self.counts.count(HitKind::Filtered);
                 }
             }
             let gathered = bytes.get(COMMON..size).unwrap_or_default();

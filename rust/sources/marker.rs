@@ -5,7 +5,7 @@
 //! An instance records its markers itself, and has its triggers look at them: there is no probe to put on.
 
 use super::{
-    Load,
+    LoadContext,
     SourceKind, //
 };
 use crate::{
@@ -24,7 +24,7 @@ use kernel::prelude::*;
 pub(super) struct Markers;
 
 impl SourceKind for Markers {
-    fn add(&self, _load: &Load<'_>) -> Result {
+    fn add(&self, _load: &LoadContext<'_>) -> Result {
         let size = u32::try_from(format::PRINT_HEAD)?;
         let names = (format::INTERNAL_SYSTEM, format::PRINT.name);
         let source = KBox::new(MarkerSource, GFP_KERNEL)?;

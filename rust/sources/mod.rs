@@ -82,18 +82,18 @@ use kernel::{
 };
 
 /// What the kinds learn at load.
-struct Load<'a> {
+struct LoadContext<'a> {
     raw: RawWish,
     btf: Result<&'a KernelBtf, NoBtf>,
 }
 
 /// A module of the kernel that is being loaded, as [`SourceKind::prepare`] sees it: what it brings is
 /// collected before [`GROUPS`](crate::events::GROUPS) is locked.
-struct Coming<'a> {
+struct ComingModule<'a> {
     raw: RawWish,
     module: Module<'a>,
     /// Its events that are known by a header.
-    headers: KVec<header::OfModule<'a>>,
+    headers: KVec<header::TracedModuleEvent<'a>>,
     wants_btf: bool,
 }
 
@@ -106,7 +106,7 @@ trait SourceKind: Sync {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn offer(&self, _load: &Load<'_>, _offers: &mut Offers) -> Result {
+    fn offer(&self, _load: &LoadContext<'_>, _offers: &mut Offers) -> Result {
         Ok(())
     }
 
@@ -115,7 +115,7 @@ trait SourceKind: Sync {
     /// # Errors
     ///
     /// `ENOMEM`, and `ENOSPC` when there are too many events.
-    fn add(&self, _load: &Load<'_>) -> Result {
+    fn add(&self, _load: &LoadContext<'_>) -> Result {
         Ok(())
     }
 
@@ -124,7 +124,7 @@ trait SourceKind: Sync {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn prepare(&self, _coming: &mut Coming<'_>) -> Result {
+    fn prepare(&self, _coming: &mut ComingModule<'_>) -> Result {
         Ok(())
     }
 
@@ -133,7 +133,7 @@ trait SourceKind: Sync {
     /// # Errors
     ///
     /// `ENOMEM`, and `ENOSPC` when there are too many events.
-    fn add_of_module(&self, _coming: &Coming<'_>, _btf: Result<Btf<'_>, NoBtf>) -> Result {
+    fn add_of_module(&self, _coming: &ComingModule<'_>, _btf: Result<Btf<'_>, NoBtf>) -> Result {
         Ok(())
     }
 
@@ -166,7 +166,7 @@ static KINDS: &[&dyn SourceKind] = &[
 ///
 /// Called once; [`exit`] is called before the module goes away, also when this fails.
 pub(crate) fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Result {
-    let load = Load { raw, btf };
+    let load = LoadContext { raw, btf };
     let mut offers = Offers::new();
     for kind in KINDS {
         kind.offer(&load, &mut offers)?;

@@ -11,7 +11,7 @@
 use super::{
     code_watch,
     dynamic,
-    Coming,
+    ComingModule,
     RawWish,
     KINDS, //
 };
@@ -122,7 +122,7 @@ fn remove(module: Module<'_>) {
 ///
 /// `ENOMEM`, and `ENOSPC` when there are too many events.
 fn coming(raw: RawWish, module: Module<'_>) -> Result {
-    let mut coming = Coming {
+    let mut coming = ComingModule {
         raw,
         module,
         headers: KVec::new(),

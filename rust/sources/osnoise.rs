@@ -12,7 +12,7 @@ use super::{
     targets::RecordTargets, //
 };
 use crate::{
-    event::field::Declared,
+    event::field::DeclaredField,
     kapi::strings,
     latency::{
         int,
@@ -41,8 +41,8 @@ const fn number(
     name: &'static str,
     size: u32,
     signed: bool,
-) -> Declared<'static> {
-    Declared {
+) -> DeclaredField<'static> {
+    DeclaredField {
         ty,
         name,
         size,
@@ -52,9 +52,9 @@ const fn number(
     }
 }
 
-const START: Declared<'static> = number("u64", "start", 8, false);
-const DURATION: Declared<'static> = number("u64", "duration", 8, false);
-const VECTOR: Declared<'static> = number("int", "vector", 4, true);
+const START: DeclaredField<'static> = number("u64", "start", 8, false);
+const DURATION: DeclaredField<'static> = number("u64", "duration", 8, false);
+const VECTOR: DeclaredField<'static> = number("int", "vector", 4, true);
 
 /// The arguments of formats that print the start as seconds.
 macro_rules! seconds {
@@ -65,7 +65,7 @@ macro_rules! seconds {
 
 const fn event(
     name: &'static str,
-    fields: &'static [Declared<'static>],
+    fields: &'static [DeclaredField<'static>],
     size: usize,
     print_fmt: &'static str,
     write: WriteRecord,
@@ -102,7 +102,7 @@ pub(super) static IRQ_NOISE: OwnEvent = event(
     &[
         START,
         DURATION,
-        Declared {
+        DeclaredField {
             ty: "__data_loc char[]",
             name: "desc",
             size: 4,
@@ -157,7 +157,7 @@ pub(super) static SOFTIRQ_NOISE: OwnEvent = event(
 pub(super) static THREAD_NOISE: OwnEvent = event(
     "thread_noise",
     &[
-        Declared {
+        DeclaredField {
             ty: "char[16]",
             name: "comm",
             size: 16,

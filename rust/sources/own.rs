@@ -8,12 +8,12 @@
 use super::{
     osnoise,
     targets::RecordTargets,
-    Load, //
+    LoadContext, //
     SourceKind,
 };
 use crate::{
     event::{
-        field::Declared,
+        field::DeclaredField,
         format, //
     },
     events::{
@@ -54,7 +54,7 @@ pub(super) type WriteRecord = fn(&[u8], &mut dyn ByteWrite) -> fmt::Result;
 /// An event.
 pub(crate) struct OwnEvent {
     pub(super) names: (&'static str, &'static str),
-    pub(super) fields: &'static [Declared<'static>],
+    pub(super) fields: &'static [DeclaredField<'static>],
     pub(super) print_fmt: &'static str,
     /// Bytes of a record without its dynamic arrays.
     pub(super) size: usize,
@@ -85,7 +85,7 @@ impl OwnEvent {
 pub(super) struct OwnEvents;
 
 impl SourceKind for OwnEvents {
-    fn add(&self, _: &Load<'_>) -> Result {
+    fn add(&self, _: &LoadContext<'_>) -> Result {
         for event in ALL {
             let source = KBox::new(OwnSource(event), GFP_KERNEL)?;
             let size = event.size as u32;

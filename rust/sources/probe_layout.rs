@@ -14,7 +14,7 @@ use crate::{
     event::{
         field::{
             self,
-            Declared, //
+            DeclaredField, //
         },
         format, //
     },
@@ -227,7 +227,7 @@ impl ProbeLayout {
     }
 
     /// Returns all fields of a record after the common ones.
-    pub(super) fn fields(&self) -> impl Iterator<Item = Declared<'_>> {
+    pub(super) fn fields(&self) -> impl Iterator<Item = DeclaredField<'_>> {
         let head = self.head.fields().iter().copied();
         Iterator::chain(head, self.named().map(print::field))
     }

@@ -5,7 +5,7 @@
 
 use super::{
     eprobe::EventRecorder,
-    hit_counts::Counted,
+    hit_counts::HitKind,
     probe::{
         RecordBytes,
         RecordInRing, //
@@ -21,8 +21,8 @@ use crate::{
             PinRef, //
         },
         scratch::{
+            PlacedWord, //
             RecordToRead,
-            WordAt, //
         }, //
     },
     probes::{
@@ -57,7 +57,7 @@ impl CopiedFields for NoFields {
 }
 
 /// The arguments, in their order, and where the words begin that they are of.
-struct CopiedArguments(KVec<(WordAt, CopiedArgument)>);
+struct CopiedArguments(KVec<(PlacedWord, CopiedArgument)>);
 
 impl CopiedFields for CopiedArguments {
     #[inline(always)]
@@ -99,7 +99,7 @@ fn copied(layout: &ProbeLayout) -> Result<Option<CopiedArguments>> {
         let Some(copied) = CopiedArgument::of(argument, to) else {
             return Ok(None);
         };
-        let Some(at) = WordAt::new(copied.from) else {
+        let Some(at) = PlacedWord::new(copied.from) else {
             return Ok(None);
         };
         all.push((at, copied), GFP_KERNEL)?;
@@ -137,7 +137,7 @@ impl<F: CopiedFields> Effect for QuickRecorder<F> {
         let Some(_nested) = NestedWriter::enter(pin) else {
             return self.recorder.too_deep(pin);
         };
-        self.recorder.shared.counts.count(Counted::Hit);
+        self.recorder.shared.counts.count(HitKind::Hit);
         // SAFETY: It is committed below, and nothing is reserved meanwhile.
         let reserved = unsafe { RecordInRing::reserve(&self.recorder.file, &self.size) };
         let Some(mut reserved) = reserved else {

@@ -8,8 +8,8 @@
 
 use super::{
     raw_desc::RawDesc,
-    Coming,
-    Load, //
+    ComingModule,
+    LoadContext, //
     SourceKind,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
         },
         raw::{
             Args,
-            Unfit, //
+            UnfitReason, //
         }, //
     },
     events::{
@@ -97,7 +97,10 @@ impl<'a> WantedEvent<'a> {
 
 /// Finds the prototypes of all `wanted` in one pass. Fails with `ENOMEM`; the inner result says why
 /// BTF cannot be read.
-fn find_prototypes(btf: &Btf<'_>, wanted: &mut [WantedEvent<'_>]) -> Result<Result<(), Unfit>> {
+fn find_prototypes(
+    btf: &Btf<'_>,
+    wanted: &mut [WantedEvent<'_>],
+) -> Result<Result<(), UnfitReason>> {
     let mut order = KVec::with_capacity(wanted.len(), GFP_KERNEL)?;
     for (index, tracepoint) in wanted.iter().enumerate() {
         order.push((tracepoint.name, index), GFP_KERNEL)?;
@@ -114,7 +117,7 @@ fn find_prototypes(btf: &Btf<'_>, wanted: &mut [WantedEvent<'_>]) -> Result<Resu
             }
         }
     });
-    Ok(found.map_err(Unfit::Btf))
+    Ok(found.map_err(UnfitReason::Btf))
 }
 
 /// Makes the descriptors of all `wanted` and hands them to `add`. Tells the kernel log which have
@@ -171,7 +174,7 @@ pub(super) struct RawTracepoints;
 
 impl SourceKind for RawTracepoints {
     /// Adds the kernel's own tracepoints.
-    fn add(&self, load: &Load<'_>) -> Result {
+    fn add(&self, load: &LoadContext<'_>) -> Result {
         if load.raw == RawWish::None {
             return Ok(());
         }
@@ -197,7 +200,7 @@ impl SourceKind for RawTracepoints {
         })
     }
 
-    fn prepare(&self, coming: &mut Coming<'_>) -> Result {
+    fn prepare(&self, coming: &mut ComingModule<'_>) -> Result {
         coming.wants_btf |= match coming.raw {
             RawWish::None => false,
             RawWish::Rest => coming.module.tracepoints().count() > coming.headers.len(),
@@ -206,7 +209,7 @@ impl SourceKind for RawTracepoints {
         Ok(())
     }
 
-    fn add_of_module(&self, coming: &Coming<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
+    fn add_of_module(&self, coming: &ComingModule<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
         let (raw, module) = (coming.raw, coming.module);
         let has_other = |tracepoint: Tracepoint<'_>| {
             of_module(module.as_ptr()).any(|event| event.tracepoint() == tracepoint.as_ptr())

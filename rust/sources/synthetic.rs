@@ -12,7 +12,7 @@
 use super::{
     fields_defined::{
         self,
-        FieldsDefined,
+        DefinedFields,
         FieldsDefinitions, //
     },
     probe::RecordBytes,
@@ -82,7 +82,7 @@ crate::kapi::global::global_mutex! {
 }
 
 /// Why a line is refused.
-pub(crate) enum SyntheticWrong {
+pub(crate) enum LineRefusal {
     /// Without an entry in `error_log`.
     Error(Error),
     Refused(SyntheticRefusal),
@@ -90,13 +90,13 @@ pub(crate) enum SyntheticWrong {
     Exists(SyntheticRefusal),
 }
 
-impl From<Error> for SyntheticWrong {
+impl From<Error> for LineRefusal {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
 }
 
-impl From<SyntheticRefusal> for SyntheticWrong {
+impl From<SyntheticRefusal> for LineRefusal {
     fn from(refusal: SyntheticRefusal) -> Self {
         Self::Refused(refusal)
     }
@@ -182,11 +182,11 @@ impl SyntheticEvent {
     }
 
     /// Makes one as `draft` defines it.
-    fn new(name: &str, draft: SyntheticDraft<'_>) -> Result<Arc<Self>, SyntheticWrong> {
+    fn new(name: &str, draft: SyntheticDraft<'_>) -> Result<Arc<Self>, LineRefusal> {
         let mut own_name = TextBuffer::new();
         own_name.write_bytes(name.as_bytes()).map_err(|_| ENOMEM)?;
         let (mut text, mut fields) = (TextBuffer::new(), KVec::new());
-        draft.for_each_field(|field| -> Result<(), SyntheticWrong> {
+        draft.for_each_field(|field| -> Result<(), LineRefusal> {
             let len = text.bytes().len();
             let field = field.write(&mut text, len).map_err(|_| ENOMEM)?;
             fields.push(field, GFP_KERNEL).map_err(Error::from)?;
@@ -225,7 +225,7 @@ impl SyntheticState {
     }
 }
 
-impl FieldsDefined for SyntheticEvent {
+impl DefinedFields for SyntheticEvent {
     fn name(&self) -> &str {
         self.name.text()
     }
@@ -360,7 +360,7 @@ pub(super) fn exit() {
 }
 
 /// Obeys a line of `synthetic_events`, which begins with no white space and is not empty. Process context.
-pub(crate) fn obey(command: &[u8]) -> Result<(), SyntheticWrong> {
+pub(crate) fn obey(command: &[u8]) -> Result<(), LineRefusal> {
     match SyntheticCommand::parse(command)? {
         SyntheticCommand::Remove(name) => Ok(remove(name)?),
         SyntheticCommand::Define(draft) => define(draft),
@@ -368,16 +368,16 @@ pub(crate) fn obey(command: &[u8]) -> Result<(), SyntheticWrong> {
 }
 
 /// Obeys a line of `dynamic_events` that begins with `s:`. Process context.
-pub(crate) fn obey_dynamic(command: &[u8]) -> Result<(), SyntheticWrong> {
+pub(crate) fn obey_dynamic(command: &[u8]) -> Result<(), LineRefusal> {
     define(SyntheticDraft::parse_dynamic(command)?)
 }
 
 /// Makes an event.
-fn define(draft: SyntheticDraft<'_>) -> Result<(), SyntheticWrong> {
+fn define(draft: SyntheticDraft<'_>) -> Result<(), LineRefusal> {
     let name = draft.name()?;
     let _turn = CHANGES.lock();
     if DEFINED.lock().find(name.as_bytes()).is_some() {
-        return Err(SyntheticWrong::Exists(draft.exists()));
+        return Err(LineRefusal::Exists(draft.exists()));
     }
     let synthetic = SyntheticEvent::new(name, draft)?;
     DEFINED.lock().reserve()?;

@@ -9,7 +9,7 @@
 use super::{
     call_table,
     offers::Offers,
-    Load, //
+    LoadContext, //
     SourceKind,
 };
 use crate::{
@@ -108,7 +108,7 @@ pub(crate) fn set_user_bytes(recipient: Recipient, bytes: u64) {
 pub(super) struct Syscalls;
 
 impl SourceKind for Syscalls {
-    fn offer(&self, _: &Load<'_>, offers: &mut Offers) -> Result {
+    fn offer(&self, _: &LoadContext<'_>, offers: &mut Offers) -> Result {
         let calls = descs()?;
         let tracepoints = tracepoints::find_all(calls)?;
         for (desc, &tracepoint) in calls.iter().zip(tracepoints.iter()) {

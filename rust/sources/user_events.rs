@@ -17,7 +17,7 @@ use self::bits::WRITING;
 use super::{
     fields_defined::{
         self,
-        FieldsDefined,
+        DefinedFields,
         FieldsDefinitions, //
     },
     targets::RecordTargets, //
@@ -121,7 +121,7 @@ struct UserEventChanges {
     watch: Option<TaskWatch>,
 }
 
-static FOLLOWED: bits::Followed = bits::Followed;
+static FOLLOWED: bits::FollowedPrograms = bits::FollowedPrograms;
 
 /// A user event: its fields, and where it is enabled.
 pub(crate) struct UserEvent {
@@ -253,7 +253,7 @@ impl UserEvent {
     }
 }
 
-impl FieldsDefined for UserEvent {
+impl DefinedFields for UserEvent {
     fn name(&self) -> &str {
         self.name.text()
     }

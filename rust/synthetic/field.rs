@@ -11,7 +11,7 @@ use super::{
     }, //
 };
 use crate::{
-    event::field::Declared,
+    event::field::DeclaredField,
     text::number, //
 };
 use core::fmt::{
@@ -347,9 +347,9 @@ impl SyntheticField {
     }
 
     /// Returns its declaration, and the bytes without a name that follow it in a record.
-    pub(super) fn declared<'a>(&self, text: &'a str) -> [Declared<'a>; 2] {
+    pub(super) fn declared<'a>(&self, text: &'a str) -> [DeclaredField<'a>; 2] {
         let size = self.kind.size();
-        let field = Declared {
+        let field = DeclaredField {
             ty: self.ty(text),
             name: self.name(text),
             size,
@@ -357,7 +357,7 @@ impl SyntheticField {
             len: 0,
             signed: self.is_signed,
         };
-        let rest = Declared {
+        let rest = DeclaredField {
             ty: "",
             name: "",
             size: (self.kind.room() as u32).saturating_sub(size),

@@ -11,7 +11,7 @@ use super::field::{
 use crate::{
     event::{
         field::{
-            Declared,
+            DeclaredField,
             COMMON_SIZE, //
         },
         field_type::{
@@ -49,7 +49,7 @@ pub(crate) trait SyntheticNames {
 
 impl<'a> SyntheticLayout<'a> {
     /// Returns the declarations of the fields, and of the room after each.
-    pub(crate) fn declared(self) -> impl Iterator<Item = Declared<'a>> {
+    pub(crate) fn declared(self) -> impl Iterator<Item = DeclaredField<'a>> {
         self.fields
             .iter()
             .flat_map(move |field| field.declared(self.text))

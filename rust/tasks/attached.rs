@@ -25,19 +25,19 @@ pub(super) const RECORDING: c_int = bindings::TRACEPOINT_DEFAULT_PRIO as c_int;
 
 /// What `sched_switch` calls: with whether the task was preempted, the tasks before and after, and the
 /// state of the one before.
-type OnSwitch<T> = extern "C" fn(&T, bool, &Task, &Task, c_uint);
+type SwitchCallback<T> = extern "C" fn(&T, bool, &Task, &Task, c_uint);
 /// What tracepoints about one task call.
-type OnTask<T> = extern "C" fn(&T, &Task);
+type TaskCallback<T> = extern "C" fn(&T, &Task);
 /// What `sched_migrate_task` calls: with the task and the number of the CPU that it goes to.
-type OnMigrate<T> = extern "C" fn(&T, &Task, c_int);
+type MigrateCallback<T> = extern "C" fn(&T, &Task, c_int);
 /// What `cpu_idle` calls: with the state that the CPU enters, or all bits set when it leaves it, and with its number.
-type OnIdle<T> = extern "C" fn(&T, c_uint, c_uint);
+type IdleCallback<T> = extern "C" fn(&T, c_uint, c_uint);
 /// What `sched_process_fork` calls: with parent and child.
-type OnFork<T> = extern "C" fn(&T, &Task, &Task);
+type ForkCallback<T> = extern "C" fn(&T, &Task, &Task);
 /// What `sched_process_exit` calls: with the task, and whether it is the last one of its group.
-type OnExit<T> = extern "C" fn(&T, &Task, bool);
+type ExitCallback<T> = extern "C" fn(&T, &Task, bool);
 /// What `sched_process_exec` calls: with the task, its pid before, and what the kernel knows of the program.
-type OnExec<T> = extern "C" fn(&T, &Task, c_int, *const c_void);
+type ExecCallback<T> = extern "C" fn(&T, &Task, c_int, *const c_void);
 
 /// A function for one of these tracepoints, which gets a `T`.
 ///
@@ -56,7 +56,7 @@ pub(crate) struct Probe<T> {
 
 impl<T: Sync> Probe<T> {
     /// Returns one for switches from one task to another. Called with interrupts disabled.
-    pub(super) fn on_switch(function: OnSwitch<T>, priority: c_int) -> Self {
+    pub(super) fn on_switch(function: SwitchCallback<T>, priority: c_int) -> Self {
         // INVARIANT: The tracepoint passes its cookie, a `bool`, two tasks and a number.
         Self {
             system: "sched",
@@ -68,27 +68,27 @@ impl<T: Sync> Probe<T> {
     }
 
     /// Returns one for tasks that are about to be woken up.
-    pub(super) fn on_waking(function: OnTask<T>, priority: c_int) -> Self {
+    pub(super) fn on_waking(function: TaskCallback<T>, priority: c_int) -> Self {
         Self::on_task("sched_waking", function, priority)
     }
 
     /// Returns one for tasks that were woken up.
-    pub(super) fn on_wakeup(function: OnTask<T>, priority: c_int) -> Self {
+    pub(super) fn on_wakeup(function: TaskCallback<T>, priority: c_int) -> Self {
         Self::on_task("sched_wakeup", function, priority)
     }
 
     /// Returns one for tasks that are woken up for the first time.
-    pub(super) fn on_wakeup_new(function: OnTask<T>, priority: c_int) -> Self {
+    pub(super) fn on_wakeup_new(function: TaskCallback<T>, priority: c_int) -> Self {
         Self::on_task("sched_wakeup_new", function, priority)
     }
 
     /// Returns one for tasks that are gone.
-    pub(super) fn on_free(function: OnTask<T>, priority: c_int) -> Self {
+    pub(super) fn on_free(function: TaskCallback<T>, priority: c_int) -> Self {
         Self::on_task("sched_process_free", function, priority)
     }
 
     /// Returns one for tasks that go to another CPU.
-    pub(super) fn on_migrate(function: OnMigrate<T>, priority: c_int) -> Self {
+    pub(super) fn on_migrate(function: MigrateCallback<T>, priority: c_int) -> Self {
         // INVARIANT: The tracepoint passes its cookie, a task and a number.
         Self {
             system: "sched",
@@ -100,7 +100,7 @@ impl<T: Sync> Probe<T> {
     }
 
     /// Returns one for tasks that were made.
-    pub(super) fn on_fork(function: OnFork<T>, priority: c_int) -> Self {
+    pub(super) fn on_fork(function: ForkCallback<T>, priority: c_int) -> Self {
         // INVARIANT: The tracepoint passes its cookie and two tasks.
         Self {
             system: "sched",
@@ -112,7 +112,7 @@ impl<T: Sync> Probe<T> {
     }
 
     /// Returns one for tasks that exit, and still have their memory.
-    pub(super) fn on_exit(function: OnExit<T>) -> Self {
+    pub(super) fn on_exit(function: ExitCallback<T>) -> Self {
         // INVARIANT: The tracepoint passes its cookie, a task and a `bool`.
         Self {
             system: "sched",
@@ -124,7 +124,7 @@ impl<T: Sync> Probe<T> {
     }
 
     /// Returns one for tasks that run another program, and have no memory of the one before.
-    pub(super) fn on_exec(function: OnExec<T>) -> Self {
+    pub(super) fn on_exec(function: ExecCallback<T>) -> Self {
         // INVARIANT: The tracepoint passes its cookie, a task, a number and a pointer.
         Self {
             system: "sched",
@@ -137,7 +137,7 @@ impl<T: Sync> Probe<T> {
 
     /// Returns one for CPUs that become idle, or enter another such state, and for those that leave it. Called with
     /// interrupts disabled.
-    pub(crate) fn on_idle(function: OnIdle<T>) -> Self {
+    pub(crate) fn on_idle(function: IdleCallback<T>) -> Self {
         // INVARIANT: The tracepoint passes its cookie and two numbers.
         Self {
             system: "power",
@@ -148,7 +148,7 @@ impl<T: Sync> Probe<T> {
         }
     }
 
-    fn on_task(event: &'static str, function: OnTask<T>, priority: c_int) -> Self {
+    fn on_task(event: &'static str, function: TaskCallback<T>, priority: c_int) -> Self {
         // INVARIANT: All four tracepoints pass their cookie and one task.
         Self {
             system: "sched",
@@ -223,9 +223,9 @@ impl Drop for Attached {
 }
 
 /// Waits, when it is dropped, until no probe that was taken off before runs any more.
-pub(super) struct Synchronized;
+pub(super) struct DetachBarrier;
 
-impl Drop for Synchronized {
+impl Drop for DetachBarrier {
     fn drop(&mut self) {
         events::synchronize();
     }

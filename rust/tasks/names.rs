@@ -12,8 +12,8 @@
 
 use super::attached::{
     Attached,
+    DetachBarrier,
     Probe,
-    Synchronized,
     RECORDING, //
 };
 pub(crate) use crate::kapi::task::COMM;
@@ -324,7 +324,7 @@ extern "C" fn on_switch(
 pub(crate) struct NameRecording {
     // In this order.
     _probe: Attached,
-    _after: Synchronized,
+    _after: DetachBarrier,
 }
 
 impl NameRecording {
@@ -339,7 +339,7 @@ impl NameRecording {
         let probe = unsafe { Attached::new(&probe, &WANTED) }?;
         Ok(Self {
             _probe: probe,
-            _after: Synchronized,
+            _after: DetachBarrier,
         })
     }
 }

@@ -9,7 +9,7 @@
 //! An idle CPU waits with interrupts on, as the kernel tells it, and with preemption off: for the latter its wait is
 //! what is between two sections, of which the tracepoint of idle CPUs tells.
 
-use super::attached::Synchronized;
+use super::attached::DetachBarrier;
 use crate::{
     events::tracepoints::{
         self,
@@ -140,14 +140,14 @@ const MOST_PROBES: usize = 5;
 /// A watcher is told while this exists. Dropping it waits until no probe uses the watcher any more.
 pub(crate) struct OffWatch {
     probes: [Option<AttachedProbe>; MOST_PROBES],
-    _after: Synchronized,
+    _after: DetachBarrier,
 }
 
 /// What the tracepoints of changes call: with the two places.
-type OnChange<T> = extern "C" fn(&T, c_ulong, c_ulong);
+type ChangeCallback<T> = extern "C" fn(&T, c_ulong, c_ulong);
 
 /// What the one of idle CPUs calls: with the state, and the number of the CPU.
-type OnIdleChange<T> = extern "C" fn(&T, c_uint, c_uint);
+type IdleChangeCallback<T> = extern "C" fn(&T, c_uint, c_uint);
 
 /// A tracepoint of the kernel, and what it is to call with a `T` as the cookie.
 ///
@@ -158,13 +158,13 @@ struct NamedProbe<T>(&'static str, *mut c_void, PhantomData<fn(&T)>);
 
 impl<T: OffWatcher> NamedProbe<T> {
     /// Returns one of the four that pass two places.
-    fn at_change(name: &'static str, function: OnChange<T>) -> Self {
+    fn at_change(name: &'static str, function: ChangeCallback<T>) -> Self {
         // INVARIANT: All tracepoints of the system `preemptirq` do.
         Self(name, function as *mut c_void, PhantomData)
     }
 
     /// Returns that of idle CPUs.
-    fn at_idle(function: OnIdleChange<T>) -> Self {
+    fn at_idle(function: IdleChangeCallback<T>) -> Self {
         // INVARIANT: It passes its cookie and two numbers.
         Self("cpu_idle", function as *mut c_void, PhantomData)
     }
@@ -233,7 +233,7 @@ impl OffWatch {
         // What is attached goes in this order also where one fails, and then this waits.
         let mut watch = Self {
             probes: Default::default(),
-            _after: Synchronized,
+            _after: DetachBarrier,
         };
         for (place, probe) in watch.probes.iter_mut().zip(probes_of::<T>(kind)) {
             if let Some(probe) = probe {

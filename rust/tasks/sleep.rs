@@ -7,8 +7,8 @@
 
 use super::attached::{
     Attached,
+    DetachBarrier,
     Probe,
-    Synchronized,
     RECORDING, //
 };
 use crate::{
@@ -149,7 +149,7 @@ extern "C" fn on_switch(
 pub(crate) struct SleepWatch {
     // In this order.
     _probe: Option<Attached>,
-    _after: Synchronized,
+    _after: DetachBarrier,
     times: KBox<TaskTimes>,
 }
 
@@ -169,7 +169,7 @@ impl SleepWatch {
         }
         Ok(Self {
             _probe: probe,
-            _after: Synchronized,
+            _after: DetachBarrier,
             times,
         })
     }

@@ -4,8 +4,8 @@
 
 use super::attached::{
     Attached,
+    DetachBarrier, //
     Probe,
-    Synchronized, //
 };
 use crate::kapi::{
     each_cpu,
@@ -100,7 +100,7 @@ pub(crate) fn lives<T: Watcher>() -> [Probe<T>; 2] {
 pub(crate) struct TaskWatch {
     // In this order.
     probes: KVec<Attached>,
-    _after: Synchronized,
+    _after: DetachBarrier,
 }
 
 impl TaskWatch {
@@ -116,7 +116,7 @@ impl TaskWatch {
     pub(crate) unsafe fn new<T: Sync>(watcher: &T, probes: &[Probe<T>]) -> Result<Self> {
         let mut watch = Self {
             probes: KVec::with_capacity(probes.len(), GFP_KERNEL)?,
-            _after: Synchronized,
+            _after: DetachBarrier,
         };
         for probe in probes {
             // SAFETY: The caller keeps `watcher` longer than `watch`, whose drop takes the probe off and

@@ -31,7 +31,7 @@ use crate::{
         clock::{
             self,
             ClockId,
-            Here, //
+            InlineClock, //
         },
         compat,
         foreign::CText,
@@ -49,13 +49,13 @@ use crate::{
         reserve_by_other,
         reserve_in,
         token,
+        CReservation,
         Caller,
-        ForC,
-        LeftEarly,
+        EarlyLeave,
         ReservedRecord,
+        RingPresence,
         Sink,
-        StillInside,
-        Unfinished, //
+        UnfinishedCommit, //
     },
     ring::{
         give::PartialTake,
@@ -159,10 +159,14 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 /// bytes; preemption is disabled, for which `pin` stands without bytes, until [`rtrace_test_commit`] or
 /// [`rtrace_test_discard`], one of which follows unless the entry is null.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_reserve(sink: &Sink, size: PackedSize, pin: PinRef<'_>) -> ForC {
+unsafe extern "C" fn rtrace_test_reserve(
+    sink: &Sink,
+    size: PackedSize,
+    pin: PinRef<'_>,
+) -> CReservation {
     let ring = sink.buffers().rings().this(pin);
     let gate = ring.gate();
-    match Here::left(gate) {
+    match InlineClock::left(gate) {
         Some(clock) => reserve_in(sink, size, ring, || clock.now()),
         // Not in a function of its own: nothing else is asked before it.
         None if gate.word() == clock::LEFT_TSC => {
@@ -186,7 +190,7 @@ impl Caller for Sink {
     }
 
     #[inline(always)]
-    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, PackedSize>) -> ForC {
+    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, PackedSize>) -> CReservation {
         let (entry, bits) = reserved.into_inner().into_raw();
         for_c(entry.as_ptr().cast(), token(ring, bits))
     }
@@ -221,22 +225,22 @@ unsafe extern "C" fn rtrace_test_commit(
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
     match unsafe { commit_last(ring) } {
         Ok(_) => sink.waker().published(),
-        Err(Unfinished::Inside(inside)) => commit_inside(sink, inside),
-        Err(Unfinished::Early(early)) => commit_again(sink, early),
+        Err(UnfinishedCommit::Inside(inside)) => commit_inside(sink, inside),
+        Err(UnfinishedCommit::Early(early)) => commit_again(sink, early),
     }
 }
 
 /// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_inside(sink: &Sink, inside: StillInside<OwnRing<'_>>) {
+extern "C" fn commit_inside(sink: &Sink, inside: RingPresence<OwnRing<'_>>) {
     inside.leave(sink);
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_again(sink: &Sink, early: LeftEarly<OwnRing<'_>>) {
+extern "C" fn commit_again(sink: &Sink, early: EarlyLeave<OwnRing<'_>>) {
     early.leave(sink);
 }
 

@@ -145,9 +145,9 @@ pub(crate) fn digits(text: &[u8], base: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    type Parsed<T> = Result<T, Errno>;
+    type ParsedNumber<T> = Result<T, Errno>;
 
-    const ROWS: &[(&[u8], Parsed<u64>)] = &[
+    const ROWS: &[(&[u8], ParsedNumber<u64>)] = &[
         (b"0", Ok(0)),
         (b"1\n", Ok(1)),
         (b"+7", Ok(7)),
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn numbers_of_c() {
-        let rows: &[(&[u8], Parsed<u64>)] = &[
+        let rows: &[(&[u8], ParsedNumber<u64>)] = &[
             (b"0", Ok(0)),
             (b"010", Ok(8)),
             (b"0x1F", Ok(31)),
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn flags_and_switches() {
-        let rows: [(&[u8], Parsed<bool>, Parsed<bool>); 6] = [
+        let rows: [(&[u8], ParsedNumber<bool>, ParsedNumber<bool>); 6] = [
             (b"0\n", Ok(false), Ok(false)),
             (b"1\n", Ok(true), Ok(true)),
             (b"2\n", Err(Errno::Inval), Ok(true)),

@@ -11,7 +11,7 @@ use crate::ring::violation::Violation;
 
 /// Why the buffer of a CPU records nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct BreakReason {
     /// What is wrong with it.
     pub(crate) violation: Violation,
     /// Number of events that it has refused since.
@@ -38,7 +38,7 @@ pub(crate) struct CpuStats {
     /// Number of events that were consumed.
     pub(crate) read: u64,
     /// Only for a broken buffer; ftrace has no such line.
-    pub(crate) broken: Option<Broken>,
+    pub(crate) broken: Option<BreakReason>,
 }
 
 impl CpuStats {
@@ -108,7 +108,7 @@ mod tests {
     fn a_ninth_line_tells_that_it_is_broken() {
         let (mut whole, mut text) = (String::new(), String::new());
         let broken = CpuStats {
-            broken: Some(Broken {
+            broken: Some(BreakReason {
                 violation: Violation::Place,
                 refused: 6,
             }),

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     /// Verb, whether it is removed, event, count, filter.
-    type Whole<'a> = (
+    type ParsedCommand<'a> = (
         Verb,
         bool,
         Option<(&'a [u8], &'a [u8])>,
@@ -275,7 +275,7 @@ mod tests {
         Option<&'a [u8]>,
     );
 
-    fn whole(text: &[u8]) -> Result<Whole<'_>, Errno> {
+    fn whole(text: &[u8]) -> Result<ParsedCommand<'_>, Errno> {
         let command = parse(text)?;
         let event = match command.verb.names_event() {
             true => Some(command.event()?),
@@ -289,7 +289,7 @@ mod tests {
     fn commands() {
         use Verb::*;
         let event = |name: &'static [u8]| Some((&b"sys"[..], name));
-        let rows: &[(&[u8], Whole<'_>)] = &[
+        let rows: &[(&[u8], ParsedCommand<'_>)] = &[
             (b"traceoff", (TraceOff, false, None, UNLIMITED, None)),
             (b"  traceon \n", (TraceOn, false, None, UNLIMITED, None)),
             (b"traceoff:", (TraceOff, false, None, UNLIMITED, None)),

@@ -9,7 +9,7 @@ use super::Host;
 use crate::{
     hooks::{
         self,
-        How, //
+        RecordingRequest, //
     },
     kapi::words::SharedU64,
     probes::FollowedPart,
@@ -39,10 +39,10 @@ fn begin(host: &Host<'_>) -> Result {
     if are_calls() {
         functions.start_followed_calls(sink)?;
     } else {
-        let how = How {
+        let how = RecordingRequest {
             args: true,
             of_followed: Some(FollowedPart::Task),
-            ..How::default()
+            ..RecordingRequest::default()
         };
         functions.start(sink, how)?;
     }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     hooks::{
         self,
-        How, //
+        RecordingRequest, //
     },
     text::options::{
         Opt,
@@ -25,8 +25,8 @@ use kernel::prelude::*;
 /// # Errors
 ///
 /// `EINVAL` for arguments together with stacks or numbers of repeats.
-fn how(options: OptionSet) -> Result<How> {
-    let how = How {
+fn how(options: OptionSet) -> Result<RecordingRequest> {
+    let how = RecordingRequest {
         stack: options.has(Opt::FunctionStack),
         no_repeats: options.has(Opt::FunctionNoRepeats),
         args: options.has(Opt::FunctionArgs),

@@ -26,7 +26,7 @@ use crate::{
     },
     hooks::{
         self,
-        How, //
+        RecordingRequest, //
     },
     kapi::{
         clock,
@@ -295,10 +295,10 @@ fn leave() {
 ///
 /// `ENOSPC` for too many users, `ENOMEM`, and those of the kernel: nothing is recorded.
 fn begin_functions(host: &Host<'_>) -> Result {
-    let how = How {
+    let how = RecordingRequest {
         args: true,
         of_followed: Some(FollowedPart::Section),
-        ..How::default()
+        ..RecordingRequest::default()
     };
     host.functions().start(host.sink(), how)?;
     FUNCTIONS_ON.store(1);

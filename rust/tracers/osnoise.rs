@@ -151,7 +151,7 @@ struct Noises {
 impl Noises {
     /// Measures for the runtime. `irqs_off` says whether interrupts are disabled, `yields` whether other
     /// threads may run when they wish.
-    fn run(&mut self, noise: &noise::HereNoise, irqs_off: bool, yields: bool) {
+    fn run(&mut self, noise: &noise::OwnCpuNoise, irqs_off: bool, yields: bool) {
         let runtime = RUNTIME.load(Relaxed).saturating_mul(NS_PER_US);
         let stop = workload::stop(false).saturating_mul(NS_PER_US);
         let threshold = workload::threshold();

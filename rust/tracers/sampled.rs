@@ -164,7 +164,7 @@ impl ThreadBody for SamplerThread {
 }
 
 /// What was seen of a section before it ended.
-struct SeenOff {
+struct SeenSection {
     task: MaximumTask,
     callers: [u64; MOST_CALLERS],
     depth: usize,
@@ -180,7 +180,7 @@ struct SampledCpu {
     /// When the look before was, and the last one before the present section, by the clock of the instance.
     stamp: LocalU64,
     stamp_before: LocalU64,
-    seen: IrqLock<SeenOff>,
+    seen: IrqLock<SeenSection>,
 }
 
 impl SampledCpu {
@@ -192,7 +192,7 @@ impl SampledCpu {
             choices: LocalWord::new(0),
             stamp: LocalWord::new(0),
             stamp_before: LocalWord::new(0),
-            seen: IrqLock::new(SeenOff {
+            seen: IrqLock::new(SeenSection {
                 task: MaximumTask::default(),
                 callers: [0; MOST_CALLERS],
                 depth: 0,

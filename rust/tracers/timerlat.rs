@@ -24,8 +24,8 @@ use crate::{
     },
     kapi::{
         noise::{
-            HereNoise,
             NoiseHooks, //
+            OwnCpuNoise,
         },
         percpu::CpuPin,
         stack,
@@ -95,7 +95,7 @@ pub(crate) fn align() -> &'static Atomic<u64> {
 
 /// What one thread measures.
 pub(super) struct TimerlatCpu {
-    noise: &'static HereNoise,
+    noise: &'static OwnCpuNoise,
     /// When the timer is due, in nanoseconds.
     next: Atomic<u64>,
     /// Number of ticks.
@@ -126,7 +126,7 @@ pub(super) fn raise(latency: u64) {
 
 impl TimerlatCpu {
     /// Returns what a thread measures on the CPU whose noise that is.
-    pub(super) fn new(noise: &'static HereNoise) -> Self {
+    pub(super) fn new(noise: &'static OwnCpuNoise) -> Self {
         Self {
             noise,
             next: Atomic::new(0),
@@ -137,7 +137,7 @@ impl TimerlatCpu {
     }
 
     /// Returns what takes the CPU.
-    pub(super) fn noise(&self) -> &'static HereNoise {
+    pub(super) fn noise(&self) -> &'static OwnCpuNoise {
         self.noise
     }
 

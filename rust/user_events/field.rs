@@ -8,7 +8,7 @@
 use super::WrongUserEvent;
 use crate::{
     event::field::{
-        Declared,
+        DeclaredField,
         COMMON_SIZE, //
     },
     text::{
@@ -201,10 +201,10 @@ impl UserField {
     }
 
     /// Returns its declaration.
-    pub(crate) fn declared<'a>(&self, text: &'a str) -> Declared<'a> {
+    pub(crate) fn declared<'a>(&self, text: &'a str) -> DeclaredField<'a> {
         let ty = self.ty(text);
         let is_array = ty.contains('[') && self.dynamic(text).is_none();
-        Declared {
+        DeclaredField {
             ty,
             name: self.name(text),
             size: self.size,

@@ -10,7 +10,7 @@ use super::{
     Superblock, //
 };
 use crate::kapi::foreign::{
-    Ending,
+    FinalRef,
     Owned,
     Release, //
 };
@@ -128,14 +128,14 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
     /// # Safety
     ///
     /// It is a folder, whose inode is locked for `'a` or cannot be reached yet.
-    pub(in crate::kapi) unsafe fn new_child(self, name: &CStr) -> Result<Negative<'a, N>> {
+    pub(in crate::kapi) unsafe fn new_child(self, name: &CStr) -> Result<NegativeDentry<'a, N>> {
         let child = c::d_alloc_name(self.any(), name.into()).ok_or(ENOMEM)?;
         // INVARIANT: It has a reference, and is in the superblock of this one.
         let dentry = Self(child.as_ptr(), PhantomData);
         // INVARIANT: It is in that superblock.
         let reference = Some(DentryRef(child, PhantomData));
         // INVARIANT: No other code knows a new dentry, and the caller promises what its folder is.
-        Ok(Negative { dentry, reference })
+        Ok(NegativeDentry { dentry, reference })
     }
 
     /// Returns a file or folder in this folder.
@@ -195,7 +195,7 @@ impl<N: Send + Sync + 'static> DentryRef<'_, N> {
 }
 
 impl Release for bindings::dentry {
-    fn release(ending: Ending<Self>) {
+    fn release(ending: FinalRef<Self>) {
         c::dput(ending);
     }
 }
@@ -206,13 +206,13 @@ impl Release for bindings::dentry {
 ///
 /// - `dentry` is negative, and no other code makes it positive.
 /// - Its folder is locked for `'a`, or cannot be reached yet.
-pub(in crate::kapi) struct Negative<'a, N: Send + Sync + 'static> {
+pub(in crate::kapi) struct NegativeDentry<'a, N: Send + Sync + 'static> {
     dentry: Dentry<'a, N>,
     /// The reference to one that is new; the VFS has that to one of its own.
     reference: Option<DentryRef<'a, N>>,
 }
 
-impl<'a, N: Send + Sync + 'static> Negative<'a, N> {
+impl<'a, N: Send + Sync + 'static> NegativeDentry<'a, N> {
     /// Wraps `dentry`.
     ///
     /// # Safety
@@ -294,7 +294,7 @@ impl<N: Send + Sync + 'static> Dentry<'_, N> {
     pub(in crate::kapi) fn create(
         self,
         name: &CStr,
-        make: impl FnOnce(Negative<'_, N>) -> Result,
+        make: impl FnOnce(NegativeDentry<'_, N>) -> Result,
     ) -> Result {
         // SAFETY: The folder is valid and positive (invariant), and the name ends with a NUL.
         let new = unsafe { bindings::simple_start_creating(self.0, name.as_char_ptr()) };
@@ -303,7 +303,7 @@ impl<N: Send + Sync + 'static> Dentry<'_, N> {
         let new: NewName<'_, N> = NewName(Dentry(new, PhantomData));
         let dentry = new.0.as_raw();
         // SAFETY: The VFS has looked it up for something new, with the folder locked until `new` is dropped.
-        make(unsafe { Negative::from_raw(dentry) })?;
+        make(unsafe { NegativeDentry::from_raw(dentry) })?;
         // SAFETY: The dentry is valid as long as `new`, and positive since `make` has succeeded.
         unsafe { c::rt_tell_made(dentry) };
         Ok(())
@@ -316,9 +316,9 @@ impl<N: Send + Sync + 'static> Dentry<'_, N> {
 ///
 /// The dentry is negative and not hashed, in a folder whose lock is held for `'a`, shared perhaps;
 /// no other code makes it positive.
-pub(in crate::kapi) struct LookedUp<'a, N: Send + Sync + 'static>(Dentry<'a, N>);
+pub(in crate::kapi) struct LookupDentry<'a, N: Send + Sync + 'static>(Dentry<'a, N>);
 
-impl<'a, N: Send + Sync + 'static> LookedUp<'a, N> {
+impl<'a, N: Send + Sync + 'static> LookupDentry<'a, N> {
     /// Wraps `dentry`.
     ///
     /// # Safety

@@ -4,11 +4,11 @@
 
 use super::{
     define,
+    AmbiguityTest,
     ControlledEvents,
     Definition,
+    DefinitionContext,
     DynamicKind,
-    IsAmbiguous,
-    Making,
     RefusedLine, //
 };
 use crate::{
@@ -66,7 +66,7 @@ impl DynamicKind for Eprobes {
         file == ControlledEvents::All
     }
 
-    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+    fn create(&self, line: DefiningLine<'_>, _: AmbiguityTest<'_>) -> Result<bool, RefusedLine> {
         match EventHead::parse(line) {
             Some(head) => define(|making| create(head, making))?,
             None => return Ok(false),
@@ -80,7 +80,7 @@ impl DynamicKind for Eprobes {
 }
 
 /// Makes the event that a line defines.
-fn create(head: EventHead<'_>, making: &Making<'_>) -> Result<Definition, RefusedLine> {
+fn create(head: EventHead<'_>, making: &DefinitionContext<'_>) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Eprobes.refused(refusal);
     let names = head.names().map_err(refused)?;
     let (system, name) = head.followed().map_err(|why| {

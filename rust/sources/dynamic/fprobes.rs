@@ -9,11 +9,11 @@ use super::{
         KnownSite, //
     },
     define,
+    AmbiguityTest,
     ControlledEvents,
     Definition,
+    DefinitionContext,
     DynamicKind,
-    IsAmbiguous,
-    Making,
     RefusedLine, //
 };
 use crate::{
@@ -76,7 +76,7 @@ impl DynamicKind for Fprobes {
         place.split('%').next() == other.split('%').next()
     }
 
-    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+    fn create(&self, line: DefiningLine<'_>, _: AmbiguityTest<'_>) -> Result<bool, RefusedLine> {
         match FunctionHead::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) if IS_THERE && head.site != FunctionSite::Tracepoint => {
                 define(|making| create(line, head, making))?;
@@ -131,7 +131,7 @@ fn compile_shared(
 fn create(
     line: DefiningLine<'_>,
     head: FunctionHead<'_>,
-    making: &Making<'_>,
+    making: &DefinitionContext<'_>,
 ) -> Result<Definition, RefusedLine> {
     let names = head.names().map_err(|refusal| Fprobes.refused(refusal))?;
     let group = head.site.group();

@@ -8,11 +8,11 @@ use super::{
         event_names, //
     },
     define,
+    AmbiguityTest,
     ControlledEvents,
     Definition,
+    DefinitionContext,
     DynamicKind,
-    IsAmbiguous,
-    Making,
     RefusedLine, //
 };
 use crate::{
@@ -73,7 +73,7 @@ impl DynamicKind for Kprobes {
     fn create(
         &self,
         line: DefiningLine<'_>,
-        is_ambiguous: IsAmbiguous<'_>,
+        is_ambiguous: AmbiguityTest<'_>,
     ) -> Result<bool, RefusedLine> {
         match Head::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) => define(|making| create(line, head, (making, is_ambiguous)))?,
@@ -108,7 +108,7 @@ fn compile(
 fn create(
     line: DefiningLine<'_>,
     head: Head<'_>,
-    (making, is_ambiguous): (&Making<'_>, IsAmbiguous<'_>),
+    (making, is_ambiguous): (&DefinitionContext<'_>, AmbiguityTest<'_>),
 ) -> Result<Definition, RefusedLine> {
     let refuse = |error| Kprobes.refused(ProbeRefusal::new(error, head.place_at));
     let (symbol, address, offset) = match head.place {

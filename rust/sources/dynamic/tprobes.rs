@@ -8,11 +8,11 @@ use super::{
         event_names, //
     },
     define,
+    AmbiguityTest,
     ControlledEvents,
     Definition,
+    DefinitionContext,
     DynamicKind,
-    IsAmbiguous,
-    Making,
     RefusedLine, //
 };
 use crate::{
@@ -62,7 +62,7 @@ impl DynamicKind for Tprobes {
         file == ControlledEvents::All
     }
 
-    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+    fn create(&self, line: DefiningLine<'_>, _: AmbiguityTest<'_>) -> Result<bool, RefusedLine> {
         match FunctionHead::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) if head.site == FunctionSite::Tracepoint => {
                 define(|making| create(line, head, making))?;
@@ -136,7 +136,7 @@ fn compile(
 fn create(
     line: DefiningLine<'_>,
     head: FunctionHead<'_>,
-    making: &Making<'_>,
+    making: &DefinitionContext<'_>,
 ) -> Result<Definition, RefusedLine> {
     let names = head.names().map_err(|refusal| Tprobes.refused(refusal))?;
     let group = head.site.group();

@@ -7,11 +7,11 @@ use super::{
     common::event_names,
     define,
     define_all,
+    AmbiguityTest,
     ControlledEvents,
     Definition,
+    DefinitionContext,
     DynamicKind,
-    IsAmbiguous,
-    Making,
     RefusedLine, //
 };
 use crate::{
@@ -79,7 +79,7 @@ impl DynamicKind for Uprobes {
         matches!(file, ControlledEvents::Uprobes | ControlledEvents::All)
     }
 
-    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+    fn create(&self, line: DefiningLine<'_>, _: AmbiguityTest<'_>) -> Result<bool, RefusedLine> {
         match UserHead::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) if IS_THERE => {
                 // Looking for a file may take other locks, and time.
@@ -177,7 +177,7 @@ fn create_usdt(usdt: UsdtLine<'_>, condition: Option<LineWord<'_>>) -> Result<()
 fn create(
     line: DefiningLine<'_>,
     head: UserHead<'_>,
-    (making, probe, begin): (&Making<'_>, Result<UserProbe>, Option<u64>),
+    (making, probe, begin): (&DefinitionContext<'_>, Result<UserProbe>, Option<u64>),
 ) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Uprobes.refused(refusal);
     let probe = regular(probe, head.path.at)?;

@@ -9,11 +9,11 @@ use super::{
         KnownSite, //
     },
     define,
+    AmbiguityTest,
     ControlledEvents,
     Definition,
+    DefinitionContext,
     DynamicKind,
-    IsAmbiguous,
-    Making,
     RefusedLine, //
 };
 use crate::{
@@ -73,7 +73,7 @@ impl DynamicKind for Wprobes {
         is_same_place(own, given)
     }
 
-    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+    fn create(&self, line: DefiningLine<'_>, _: AmbiguityTest<'_>) -> Result<bool, RefusedLine> {
         match WatchHead::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) => define(|making| create(line, head, making))?,
             None => return Ok(false),
@@ -119,7 +119,7 @@ fn module_symbol(place: WatchPlace<'_>, address: u64) -> Result<(KVec<u8>, i32)>
 fn create(
     line: DefiningLine<'_>,
     head: WatchHead<'_>,
-    making: &Making<'_>,
+    making: &DefinitionContext<'_>,
 ) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Wprobes.refused(refusal);
     may_probe()?;

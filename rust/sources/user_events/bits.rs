@@ -282,9 +282,9 @@ pub(super) fn are_ending(last: bool) -> bool {
 }
 
 /// Follows programs that are copied and that end.
-pub(super) struct Followed;
+pub(super) struct FollowedPrograms;
 
-impl ProgramWatcher for Followed {
+impl ProgramWatcher for FollowedPrograms {
     fn copied(&self, from: &ProgramMemory, to: &ProgramMemory) {
         let mut programs = PROGRAMS.lock();
         let mut known = programs.iter();

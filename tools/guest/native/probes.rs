@@ -17,14 +17,14 @@ pub(crate) use self::{
     exit::give_up,
     fast_event::{
         commit_last,
-        LeftEarly,
-        StillInside,
-        Unfinished, //
+        EarlyLeave,
+        RingPresence,
+        UnfinishedCommit, //
     },
     fastcall::{
         for_c,
         token,
-        ForC, //
+        CReservation, //
     },
     ways::{
         reserve_by_other,

@@ -10,7 +10,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::banks::{Bank, Buf, Live, Pair, RingPlace};
+use crate::banks::{Bank, Buf, LiveBank, Pair, RingPlace};
 use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
@@ -48,7 +48,7 @@ fn bank_at(place: RingPlace) -> Bank {
 
 struct World {
     plan: Plan,
-    live: Live<Word>,
+    live: LiveBank<Word>,
     rings: Pair<CpuRing<Sim>>,
     states: RefCell<Pair<ReaderState>>,
     /// Nested writers, readers and exchanges that are left.
@@ -103,7 +103,7 @@ impl World {
         let (b, others) = CpuRing::new(parts(8, 4096), 4096).unwrap();
         World {
             plan,
-            live: Live::new(PLACES),
+            live: LiveBank::new(PLACES),
             rings: Pair::new(a, b),
             states: RefCell::new(Pair::new(its, others)),
             left: [plan.nested, plan.reads, plan.exchanges].map(Cell::new),

@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use crate::gate::{Closing, ExchangeGate};
+use crate::gate::{ExchangeGate, GateClosure};
 use crate::sim::{with_hook, Word};
 use crate::trail::{choose, explore, schedule, ALL};
 
@@ -71,10 +71,10 @@ impl World {
     fn lock(&self) {
         self.locked.set(true);
         let closed = match self.gate.close() {
-            Closing::Closed => true,
+            GateClosure::Closed => true,
             // The writer is on its way: the task would try again.
-            Closing::Again => false,
-            Closing::Passed => {
+            GateClosure::Again => false,
+            GateClosure::Passed => {
                 self.unsettled.set(false);
                 self.gate.settled();
                 true

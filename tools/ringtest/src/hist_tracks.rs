@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 
 use crate::hist::map::LEVELS;
-use crate::hist::tracked::{Rule, Tracked, TrackedPart, TrackedShape};
+use crate::hist::tracked::{Rule, TrackedFields, TrackedPart, TrackedShape};
 use crate::ring::port::{LocalWord, SharedWord};
 use crate::sim::{unhook, with_hook, Sim, Word};
 use crate::trail::{choose, explore, schedule, ALL};
@@ -16,7 +16,7 @@ use crate::trail::{choose, explore, schedule, ALL};
 const CPUS: usize = 2;
 
 struct World {
-    tracked: Tracked<Sim>,
+    tracked: TrackedFields<Sim>,
     rule: Rule,
     left: Cell<u32>,
     /// Writers that are inside each other, by CPU, and the CPU that runs now.
@@ -64,7 +64,7 @@ impl World {
         let tables = (zeroes(shape.entries), zeroes(shape.record_words()));
         let parts = (0..CPUS).map(|_| TrackedPart::new()).collect();
         World {
-            tracked: Tracked::new(shape, tables.0, tables.1, parts),
+            tracked: TrackedFields::new(shape, tables.0, tables.1, parts),
             rule,
             left: Cell::new(left),
             depth: [Cell::new(0), Cell::new(0)],

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::merge::{
     self,
     Heads,
-    Settled, //
+    SettledState, //
 };
 use crate::ring::cpu::{
     CpuRing,
@@ -21,7 +21,7 @@ use crate::sim::{
     Sim, //
 };
 use crate::stream::{
-    Entered,
+    EnteredCopy,
     Page,
     Tour,
     View,
@@ -187,7 +187,7 @@ impl Touring {
 
     /// Reads to the bounds; returns the stamps in the order of reading.
     fn read(&mut self) -> Vec<u64> {
-        let mut settled = Settled::default();
+        let mut settled = SettledState::default();
         let mut stamps = vec![];
 
         while let Some(at) = merge::next(self, &mut settled).unwrap() {
@@ -262,7 +262,7 @@ impl View for Copies<'_> {
         }))
     }
 
-    fn enter(&mut self, entered: Entered) -> bool {
+    fn enter(&mut self, entered: EnteredCopy) -> bool {
         let place = &mut *self.place;
 
         place.seen.missed += entered.missed;
@@ -299,7 +299,7 @@ impl Piping {
     }
 
     fn read(&mut self) -> Vec<u64> {
-        let mut settled = Settled::default();
+        let mut settled = SettledState::default();
         let mut stamps = vec![];
 
         while let Some(at) = merge::next(self, &mut settled).unwrap() {

@@ -11,16 +11,16 @@
 #[cfg(not(rtnative_cycles))]
 #[path = "../../../../rust/kapi/clock/call.rs"]
 mod call;
-#[path = "../../../../rust/kapi/clock/here.rs"]
-mod here;
+#[path = "../../../../rust/kapi/clock/inline.rs"]
+mod inline;
 #[cfg(rtnative_cycles)]
 #[path = "../../../../rust/kapi/clock/latch.rs"]
 mod latch;
 
-pub(crate) use here::{
+pub(crate) use inline::{
     read_left,
-    Here,
-    LeftClock,
+    GateClock,
+    InlineClock,
     LEFT_CALLED,
     LEFT_MONO,
     LEFT_OTHER,
@@ -45,7 +45,7 @@ pub(crate) enum ClockId {
     Inline,
 }
 
-impl Here {
+impl InlineClock {
     /// `clock`, if it is that.
     #[inline(always)]
     pub(crate) fn of(clock: ClockId) -> Option<Self> {
@@ -66,13 +66,13 @@ const fn place_of(word: u64) -> u64 {
 }
 
 /// What is left in the gates of rings whose clock is `clock`.
-pub(crate) fn to_leave(clock: ClockId) -> LeftClock {
+pub(crate) fn to_leave(clock: ClockId) -> GateClock {
     let function = match clock {
         ClockId::Called => LEFT_CALLED,
         ClockId::Inline => LEFT_OTHER,
     };
-    let here = Here::of(clock).and_then(LeftClock::here);
-    here.unwrap_or(LeftClock::function(function))
+    let here = InlineClock::of(clock).and_then(GateClock::here);
+    here.unwrap_or(GateClock::function(function))
 }
 
 /// The cycle counter, as rtrace's clock of it.
@@ -95,7 +95,7 @@ fn mono() -> u64 {
 /// Reads `clock`.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
-    match Here::of(clock) {
+    match InlineClock::of(clock) {
         Some(here) => here.now().unwrap_or_else(made_of::by_call),
         None => by_call(clock),
     }
@@ -121,7 +121,7 @@ pub(crate) unsafe fn choose(mul: u32, shift: u32) -> Result {
     unsafe { made_of::begin(mul, shift) };
     // The two are the same clock.
     let before = made_of::by_call();
-    let here = Here::of(ClockId::Inline).and_then(Here::now);
+    let here = InlineClock::of(ClockId::Inline).and_then(InlineClock::now);
     let behind = made_of::by_call();
     match here {
         Some(time) if (before..=behind).contains(&time) => Ok(()),

@@ -10,7 +10,7 @@ use crate::event::{
     },
     field::{
         place,
-        Declared,
+        DeclaredField,
         COMMON_SIZE, //
     },
     format, //
@@ -60,8 +60,8 @@ const TYPES: &[&str] = &[
     "",
 ];
 
-fn declared<'a>(source: &mut Source, ty: &'a str) -> Declared<'a> {
-    Declared {
+fn declared<'a>(source: &mut Source, ty: &'a str) -> DeclaredField<'a> {
+    DeclaredField {
         ty,
         name: "f",
         size: source.number() as u32,
@@ -97,7 +97,7 @@ pub fn field_lines(source: &mut Source) {
     );
     let mut line = String::new();
     for field in place(
-        [Declared {
+        [DeclaredField {
             ty: &outer,
             ..declared
         }]
@@ -110,8 +110,8 @@ pub fn field_lines(source: &mut Source) {
 }
 
 pub fn field_places(source: &mut Source) {
-    let fields: Vec<Declared<'_>> = (0..source.below(8))
-        .map(|_| Declared {
+    let fields: Vec<DeclaredField<'_>> = (0..source.below(8))
+        .map(|_| DeclaredField {
             size: source.below(40) as u32,
             ..declared(source, "t")
         })
@@ -119,7 +119,7 @@ pub fn field_places(source: &mut Source) {
     let mut end = COMMON_SIZE;
 
     for field in place(fields.iter().copied(), COMMON_SIZE) {
-        let Declared { align, size, .. } = field.declared;
+        let DeclaredField { align, size, .. } = field.declared;
 
         assert_eq!(field.offset % align, 0);
         assert!((end..end + align).contains(&field.offset));
@@ -134,9 +134,9 @@ pub fn field_places(source: &mut Source) {
 
 pub fn whole_formats(source: &mut Source) {
     let names: Vec<String> = (0..source.below(5)).map(|i| format!("field{i}")).collect();
-    let fields: Vec<Declared<'_>> = names
+    let fields: Vec<DeclaredField<'_>> = names
         .iter()
-        .map(|name| Declared {
+        .map(|name| DeclaredField {
             name,
             size: source.below(64) as u32,
             ..declared(source, "int")

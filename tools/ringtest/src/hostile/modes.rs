@@ -9,7 +9,7 @@ use super::{
 };
 use crate::event::{
     field::{
-        Declared,
+        DeclaredField,
         Field, //
     },
     values, //
@@ -130,7 +130,7 @@ pub fn field_values(source: &mut Source) {
         let ty = *source.pick(&TYPES);
         let size = *source.pick(&[1, 2, 4, 8, 3, 0, 40, u32::MAX]);
         fields.push(Field {
-            declared: Declared {
+            declared: DeclaredField {
                 ty,
                 name: "f",
                 size,

@@ -24,7 +24,7 @@ use crate::text::{
         OptionSet, //
     },
     stats::{
-        Broken,
+        BreakReason,
         CpuStats, //
     },
     time::Seconds,
@@ -236,7 +236,7 @@ pub fn stats(source: &mut Source) {
         now_ts: number(),
         dropped: number(),
         read: number(),
-        broken: refused.map(|refused| Broken {
+        broken: refused.map(|refused| BreakReason {
             violation: Violation::Place,
             refused,
         }),

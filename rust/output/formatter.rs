@@ -5,7 +5,7 @@
 use super::{
     json::Json,
     lines::LinePrinter,
-    Seen,
+    SeenEvent,
     Style,
     Text, //
 };
@@ -17,14 +17,14 @@ use core::fmt;
 use kernel::prelude::*;
 
 /// A form, with its printer.
-pub(crate) enum Maker {
+pub(crate) enum EventFormatter {
     /// The lines of `trace`.
     Lines(LinePrinter),
     /// One object per line.
     Json(Json),
 }
 
-impl Maker {
+impl EventFormatter {
     /// Returns the printer of lines.
     ///
     /// # Errors
@@ -42,26 +42,26 @@ impl Maker {
     /// Writes that the reader missed `events` events of `cpu` before the next one.
     pub(crate) fn write_lost(&self, cpu: u32, events: u64, out: &mut Text) -> fmt::Result {
         match self {
-            Maker::Lines(_) => line::write_lost(cpu, events, out),
-            Maker::Json(_) => json::write_lost(cpu, events, out),
+            EventFormatter::Lines(_) => line::write_lost(cpu, events, out),
+            EventFormatter::Json(_) => json::write_lost(cpu, events, out),
         }
     }
 
     /// Returns whether the line of `record` depends on the next record of the same CPU.
     pub(crate) fn waits_for_next(&self, style: Style, record: &[u8]) -> bool {
-        matches!(self, Maker::Lines(_)) && style.waits_for_next(record)
+        matches!(self, EventFormatter::Lines(_)) && style.waits_for_next(record)
     }
 
     /// Writes an event.
     pub(crate) fn write_event(
         &mut self,
         style: Style,
-        seen: &Seen<'_>,
+        seen: &SeenEvent<'_>,
         out: &mut Text,
     ) -> fmt::Result {
         match self {
-            Maker::Lines(lines) => lines.write_event(style, seen, out),
-            Maker::Json(json) => json.write_event(style, seen, out),
+            EventFormatter::Lines(lines) => lines.write_event(style, seen, out),
+            EventFormatter::Json(json) => json.write_event(style, seen, out),
         }
     }
 }

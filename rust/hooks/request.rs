@@ -19,7 +19,7 @@ use kernel::{
 
 /// How a tracer wants functions to be recorded.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct How {
+pub(crate) struct RecordingRequest {
     /// A record of the callers follows each.
     pub(crate) stack: bool,
     /// Repeats are recorded as a number.
@@ -32,7 +32,7 @@ pub(crate) struct How {
     pub(crate) of_followed: Option<FollowedPart>,
 }
 
-impl How {
+impl RecordingRequest {
     /// Returns the manner that this means for an instance that has `present`.
     ///
     /// # Errors

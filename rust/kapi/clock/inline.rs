@@ -37,13 +37,13 @@ const _: () = assert!(GateWord::can_hold(LEFT_MONO));
 ///
 /// # Invariants
 ///
-/// With the highest bit it is [`Here::word`] of a clock.
+/// With the highest bit it is [`InlineClock::word`] of a clock.
 #[derive(Clone, Copy)]
-pub(crate) struct LeftClock(u64);
+pub(crate) struct GateClock(u64);
 
-impl LeftClock {
+impl GateClock {
     /// Returns what is left of a clock that is made where it is read, if a gate can hold it.
-    pub(super) fn here(clock: Here) -> Option<Self> {
+    pub(super) fn here(clock: InlineClock) -> Option<Self> {
         // INVARIANT: It is that word.
         GateWord::can_hold(clock.word()).then_some(Self(clock.word()))
     }
@@ -55,8 +55,8 @@ impl LeftClock {
     }
 }
 
-impl From<LeftClock> for u64 {
-    fn from(left: LeftClock) -> u64 {
+impl From<GateClock> for u64 {
+    fn from(left: GateClock) -> u64 {
         left.0
     }
 }
@@ -79,9 +79,9 @@ pub(crate) fn read_left<const LEFT: u64>() -> u64 {
 ///
 /// It is a place that [`now_at`] can be asked about.
 #[derive(Clone, Copy)]
-pub(crate) struct Here(u64);
+pub(crate) struct InlineClock(u64);
 
-impl Here {
+impl InlineClock {
     /// Returns the clock that is made of what is at `place`.
     ///
     /// # Safety
@@ -102,7 +102,7 @@ impl Here {
     #[inline(always)]
     pub(crate) fn left(gate: GateWord) -> Option<Self> {
         // INVARIANT: An open gate has the highest bit, so `word` made what was left: rings of the kernel's port take
-        // nothing but a `LeftClock`.
+        // nothing but a `GateClock`.
         gate.is_open().then(|| Self(place_of(gate.word())))
     }
 
