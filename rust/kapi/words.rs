@@ -147,6 +147,12 @@ impl<T> SharedPtr<T> {
         }
     }
 
+    /// Loads it. What is loaded through it is loaded after it. Any context.
+    #[inline(always)]
+    pub(crate) fn load(&self) -> *mut T {
+        ptr::with_exposed_provenance_mut(self.address.load() as usize)
+    }
+
     /// Loads it; later accesses stay after it. Any context.
     #[inline(always)]
     pub(crate) fn load_acquire(&self) -> *mut T {
@@ -160,13 +166,20 @@ impl<T> SharedPtr<T> {
 
     /// Stores `to`, and returns what was there. Fully ordered.
     pub(crate) fn exchange(&self, to: *mut T) -> *mut T {
-        let to = to.expose_provenance() as u64;
         loop {
-            let before = self.address.load();
-            if self.address.cas(before, to) {
-                return ptr::with_exposed_provenance_mut(before as usize);
+            let before = self.load();
+            // Each failure is another exchange that succeeded.
+            if self.replace(before, to) {
+                return before;
             }
         }
+    }
+
+    /// Stores `to` if it is `from`; returns whether it was. Fully ordered. Any context.
+    #[inline(always)]
+    pub(crate) fn replace(&self, from: *mut T, to: *mut T) -> bool {
+        let (from, to) = (from.addr() as u64, to.expose_provenance() as u64);
+        self.address.cas(from, to)
     }
 }
 

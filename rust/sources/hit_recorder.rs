@@ -127,20 +127,28 @@ impl HitRecorder {
     /// The machine comes by value: where nothing but registers is recorded for one instance it is in none itself.
     #[inline(always)]
     pub(super) fn hit(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
-        self.counts.count(HitKind::Hit);
-        match self.targets.sole(pin) {
-            Some(file) if self.is_plain() => self.record_plain(file, &machine, place),
-            _ => self.hit_closer(pin, machine, place.0, place.1),
-        }
+        self.hit_if(Self::is_plain, pin, machine, place);
     }
 
     /// As [`Self::hit`], for a caller that knows that [`Self::is_plain`].
     #[inline(always)]
     pub(super) fn hit_plain(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
+        self.hit_if(|_| true, pin, machine, place);
+    }
+
+    /// As [`Self::hit`]; `is_plain` answers for [`Self::is_plain`].
+    #[inline(always)]
+    fn hit_if(
+        &self,
+        is_plain: impl FnOnce(&Self) -> bool,
+        pin: &CpuPin,
+        machine: impl ProbedMachine,
+        place: HitPlace,
+    ) {
         self.counts.count(HitKind::Hit);
         match self.targets.sole(pin) {
-            Some(file) => self.record_plain(file, &machine, place),
-            None => self.hit_closer(pin, machine, place.0, place.1),
+            Some(file) if is_plain(self) => self.record_plain(file, &machine, place),
+            _ => self.hit_closer(pin, machine, place.0, place.1),
         }
     }
 

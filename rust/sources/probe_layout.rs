@@ -188,14 +188,13 @@ impl ProbeLayout {
     ///
     /// `ENOMEM`.
     pub(super) fn plain(&self) -> Result<Option<KVec<PlainArgument>>> {
-        let (mut plain, mut at) = (KVec::new(), self.shape.head);
+        let mut plain = KVec::new();
         let in_registers = !self.is_of_tracepoint();
-        for argument in &self.arguments {
+        for (argument, at) in self.placed() {
             let Some(one) = PlainArgument::of(argument, in_registers, at) else {
                 return Ok(None);
             };
             plain.push(one, GFP_KERNEL)?;
-            at = at.saturating_add(argument.size());
         }
         Ok(self.filter.is_none().then_some(plain))
     }
@@ -224,6 +223,17 @@ impl ProbeLayout {
     /// Returns the arguments with their names.
     pub(super) fn named(&self) -> impl Iterator<Item = NamedArgument<'_>> + Clone {
         iter::zip(self.names.text().split(' '), self.arguments.iter())
+    }
+
+    /// Returns the arguments, each with its offset in a record.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (&Argument, usize)> {
+        self.arguments
+            .iter()
+            .scan(self.shape.head, |end, argument| {
+                let at = *end;
+                *end = at.saturating_add(argument.size());
+                Some((argument, at))
+            })
     }
 
     /// Returns all fields of a record after the common ones.

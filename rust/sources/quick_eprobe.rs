@@ -94,8 +94,8 @@ impl<F: CopiedFields> QuickRecorder<F> {
 
 /// Returns the arguments of a layout, if all of them are numbers of the record that is followed.
 fn copied(layout: &ProbeLayout) -> Result<Option<CopiedArguments>> {
-    let (mut all, mut to) = (KVec::new(), layout.program().shape.head);
-    for argument in &layout.arguments {
+    let mut all = KVec::new();
+    for (argument, to) in layout.placed() {
         let Some(copied) = CopiedArgument::of(argument, to) else {
             return Ok(None);
         };
@@ -103,7 +103,6 @@ fn copied(layout: &ProbeLayout) -> Result<Option<CopiedArguments>> {
             return Ok(None);
         };
         all.push((at, copied), GFP_KERNEL)?;
-        to = to.saturating_add(argument.size());
     }
     Ok(Some(CopiedArguments(all)))
 }
