@@ -32,6 +32,10 @@ static noinline void make_strings(struct bench *bench)
 	ended(bench, began, 0);
 }
 
+/* What a dynamic event records of this module: a string of 24 bytes with its end. */
+extern const char rtbench_text[];
+const char rtbench_text[] = "a string of twenty-four";
+
 /* Traced by the tracer function, and nothing else. */
 noinline void rtbench_function(void)
 {

@@ -2,7 +2,7 @@
 
 //! One event that a user has defined, measured inside the kernel; in a program, with what the kernel does for it.
 
-use super::inside::{asked, pair, sides, CONTEXTS, FIRST};
+use super::inside::{asked, pair, sides, Windows, CONTEXTS, FIRST};
 use super::kernel::{Cost, Kernel};
 use super::outside;
 use super::table::{Row, Table};
@@ -11,7 +11,6 @@ use crate::program::{Program, SUM, TEXT, WORD};
 use crate::sys;
 use crate::tree::Instance;
 use crate::Context;
-use std::fmt::Write;
 use std::fs;
 use std::time::Duration;
 
@@ -24,6 +23,11 @@ const ROWS: &[(&str, &str, &str)] = &[
         "p, two numbers",
         "call",
         "p:bench/hit rtbench_function a=%di b=%si:u32",
+    ),
+    (
+        "p, a string of 24 bytes",
+        "call",
+        "p:bench/hit rtbench_function s=@rtbench_text:string",
     ),
     (
         "p, a string",
@@ -193,17 +197,11 @@ fn allow_jumps(allowed: bool) -> Check {
 pub fn windows(context: &Context) -> Check<String> {
     let kernel = Kernel::load()?;
     let sides = sides(context)?;
-    let mut text = String::new();
-    let mut run = |row, name: &str| {
-        let cost = kernel.once(asked(row, "off", FIRST))?;
-        let _ = writeln!(text, "{} {name}", cost.done);
-        Ok::<_, String>(())
-    };
-    run("empty", "nothing")?;
+    let mut windows = Windows::of(&kernel)?;
     let both = [("ftrace", &sides.0), ("rtrace", &sides.1)];
     for &(name, row, line) in ROWS {
         for (side, tree) in both {
-            while_enabled(tree, line, || run(row, &format!("{side}, {name}")))?;
+            while_enabled(tree, line, || windows.run(row, &format!("{side}, {name}")))?;
         }
     }
     for (jump, how) in JUMP_OR_TRAP {
@@ -212,13 +210,13 @@ pub fn windows(context: &Context) -> Check<String> {
             for (side, tree) in both {
                 while_enabled(tree, line, || {
                     wait_for(jump)?;
-                    run("inside", &format!("{side}, {name}, {how}"))
+                    windows.run("inside", &format!("{side}, {name}, {how}"))
                 })?;
             }
         }
     }
     allow_jumps(true)?;
-    Ok(text)
+    Ok(windows.text)
 }
 
 /// Measures each kind, without and with arguments.

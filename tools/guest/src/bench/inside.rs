@@ -595,44 +595,60 @@ pub fn sides(context: &Context) -> Check<(Instance, Instance)> {
     Ok((side(&context.reference)?, side(&context.root)?))
 }
 
+/// The runs that scripts/breakdown looks at one by one, and a line for each: events, name.
+pub(super) struct Windows<'a> {
+    kernel: &'a Kernel,
+    pub(super) text: String,
+}
+
+impl<'a> Windows<'a> {
+    /// Returns the first one, which only starts the plugin.
+    pub(super) fn of(kernel: &'a Kernel) -> Check<Self> {
+        let mut windows = Self {
+            kernel,
+            text: String::new(),
+        };
+        windows.run("empty", "nothing")?;
+        Ok(windows)
+    }
+
+    /// Runs a row once, after [`FIRST`] events.
+    pub(super) fn run(&mut self, row: &str, name: &str) -> Check {
+        self.run_in("off", FIRST, row, name)
+    }
+
+    /// The same, in a context and after so many events.
+    fn run_in(&mut self, context: &str, before: u32, row: &str, name: &str) -> Check {
+        let cost = self.kernel.once(asked(row, context, before))?;
+        let _ = writeln!(self.text, "{} {name}", cost.done);
+        Ok(())
+    }
+}
+
 /// Runs each row of [`trigger`] once, of rtrace alone; as [`windows`].
 pub fn trigger_windows(context: &Context) -> Check<String> {
     let kernel = Kernel::load()?;
     Tree::at(&context.root).set("synthetic_events", SYNTHETIC_EVENTS)?;
     let (_, tree) = sides(context)?;
-    let mut text = String::new();
-    let mut run = |row, name: &str| {
-        let cost = kernel.once(asked(row, "off", FIRST))?;
-        let _ = writeln!(text, "{} {name}", cost.done);
-        Ok::<_, String>(())
-    };
-    run("empty", "nothing")?;
+    let mut windows = Windows::of(&kernel)?;
     for (of, &(name, on, set, unset)) in trigger_rows() {
         while_set(&tree, of, (set, unset), on, || {
             tree.clear()?;
-            run(of.row, name)
+            windows.run(of.row, name)
         })?;
     }
-    Ok(text)
+    Ok(windows.text)
 }
 
-/// Runs each loop of scripts/breakdown once; prints a line for each run: events, name. The first
-/// one only starts the plugin.
+/// Runs each loop of scripts/breakdown once; returns a line for each.
 pub fn windows(context: &Context) -> Check<String> {
     let kernel = Kernel::load()?;
     let sides = sides(context)?;
-    let mut text = String::new();
-    let mut run_in = |context, before, row, name: &str| {
-        let cost = kernel.once(asked(row, context, before))?;
-        let _ = writeln!(text, "{} {name}", cost.done);
-        Ok::<_, String>(())
-    };
-    let mut run = |row, name: &str| run_in("off", FIRST, row, name);
-    run("empty", "nothing")?;
-    run("empty", "the empty loop")?;
-    run("kernel.write.16", "C ring buffer, 16 bytes")?;
+    let mut windows = Windows::of(&kernel)?;
+    windows.run("empty", "the empty loop")?;
+    windows.run("kernel.write.16", "C ring buffer, 16 bytes")?;
     kernel.choose(NAME)?;
-    run("rtrace.write.16", "rtrace's ring, 16 bytes")?;
+    windows.run("rtrace.write.16", "rtrace's ring, 16 bytes")?;
     kernel.choose("")?;
     for (tree, name) in [
         (&sides.0, "ftrace, an event"),
@@ -640,7 +656,7 @@ pub fn windows(context: &Context) -> Check<String> {
     ] {
         tree.clear()?;
         tree.set(&format!("{EVENT}/enable"), "1")?;
-        run("event", name)?;
+        windows.run("event", name)?;
         tree.set(&format!("{EVENT}/enable"), "0")?;
     }
     let trigger = format!("{EVENT}/trigger");
@@ -650,11 +666,11 @@ pub fn windows(context: &Context) -> Check<String> {
     ] {
         for (tree, name) in [(&sides.0, "ftrace"), (&sides.1, "rtrace")] {
             tree.set(&trigger, command)?;
-            run("event", &format!("{name}, {what}"))?;
+            windows.run("event", &format!("{name}, {what}"))?;
             tree.set(&trigger, &format!("!{command}"))?;
         }
     }
-    let mut run = |row, name: &str| run_in("task", EVENTS, row, name);
+    let mut run = |row, name: &str| windows.run_in("task", EVENTS, row, name);
     run("kernel.consume", "C ring buffer, one event read")?;
     run("kernel.pages", "C ring buffer, a sub-buffer read")?;
     kernel.choose(NAME)?;
@@ -666,5 +682,5 @@ pub fn windows(context: &Context) -> Check<String> {
         run(row, name)?;
     }
     kernel.choose("")?;
-    Ok(text)
+    Ok(windows.text)
 }
