@@ -180,3 +180,15 @@ with_log() {
 	fi
 	say "$title: done in $(($(date +%s) - began))s"
 }
+
+# noted_files DIR: the files of this tree that Kbuild notes for what it made in DIR, one path a line,
+# relative to the top: the lines after `deps_` and `source_`.
+noted_files() {
+	find "$1" -name '.*.cmd' -print0 |
+		xargs -0r sed -nE "s,^(  |source_.* := )$top/(\./)*([^ ]+).*,\3,p" | sort -u | { grep -v '^build/' || true; }
+}
+
+# counts_in LOG: the numbers of its last line `N passed, N failed`; zeros without one.
+counts_in() {
+	awk '/^[0-9]+ passed, [0-9]+ failed$/ { passed = $1; failed = $3 } END { print passed + 0, failed + 0 }' "$1"
+}

@@ -12,6 +12,7 @@
 #	not ok NAME: reason (1.2s)
 #	unsteady NAME: reason	one that failed once and then passed (scripts/guest-suite)
 #	stale translation: ...	the emulator's fault (Documentation/building.md)
+#	dead guest: ...	        one that died before anything of rtrace was in it, or with the emulator
 #
 # build/stages/SCRIPT/NAME.log keeps what it printed, build/SCRIPT.json what came out.
 
@@ -57,7 +58,7 @@ prepare() {
 # run_stage NAME: its command, with what it prints in the log and, in one piece when it
 # ended, on stdout.
 run_stage() {
-	local name=$1 rc=0 began=$SECONDS counts p f log=$logs/$1.log
+	local name=$1 rc=0 began=$SECONDS p f log=$logs/$1.log
 	say "stage $name ..."
 	if has_what_it_needs "$name"; then
 		# In the background, so that errexit holds inside the command when it is a function;
@@ -68,13 +69,12 @@ run_stage() {
 		echo "not run, for ${waits_for[$name]} failed" >"$log"
 		rc=1
 	fi
-	counts=$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1)
 	if [[ -f $logs/$name.prepares ]]; then
 		p=0 f=$((rc != 0))
 	else
 		# One that ends without such a line did not run, and counts as a failure as one does
 		# that ran nothing. A guest whose kernel complained fails even when its tests passed.
-		read -r p f <<<"${counts:-0 0}"
+		read -r p f < <(counts_in "$log")
 		if ((f == 0)) && ((rc != 0 || p == 0)); then
 			f=1
 		fi
@@ -170,9 +170,26 @@ unsteady() {
 	done
 }
 
+# lines_of PATTERN: how many lines of all stages' logs match it.
+lines_of() {
+	{ grep -hac "$1" "$logs"/*.log || true; } | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# reasons: for each stage that failed the lines that say why, three at most and short ones: of what
+# a run printed its last lines are kept longest.
+reasons() {
+	local name f
+	for name in "${stages[@]}"; do
+		read -r _ f _ _ 2>/dev/null <"$logs/$name.result" || f=1
+		((f == 0)) || { grep -aE '^(not ok|vm:) ' "$logs/$name.log" 2>/dev/null ||
+			tail -n 1 "$logs/$name.log" 2>/dev/null || echo 'no log'; } |
+			awk -v name="$name" 'NR <= 3 { print "failed: " name ": " substr($0, 1, 240) }'
+	done
+}
+
 # sum_up: the tables, build/SCRIPT.json, and the last line.
 sum_up() {
-	local name p f rc seconds passed=0 failed=0 stale list rows=()
+	local name p f rc seconds passed=0 failed=0 stale dead list rows=()
 	for name in "${stages[@]}"; do
 		list=$(slowest "$name" 2>/dev/null | awk '{ printf "%s%s %ss", (NR > 1 ? ", " : ""), $2, $1 }')
 		[[ -z $list ]] || printf '%s: the slowest: %s\n' "$name" "$list"
@@ -194,9 +211,12 @@ sum_up() {
 		echo "more than $unsteady_allowed unsteady tests are a failure"
 		failed=$((failed + 1))
 	fi
-	stale=$({ grep -hac '^stale translation: ' "$logs"/*.log || true; } | awk '{ n += $1 } END { print n + 0 }')
+	stale=$(lines_of '^stale translation: ')
 	((stale == 0)) || echo "guests that died of a stale translation: $stale"
+	dead=$(lines_of '^dead guest: ')
+	((dead == 0)) || echo "guests that died with the emulator, or before the module: $dead"
 	"$scripts/test-record" "$script" "$passed" "$failed" "$SECONDS" "$stale" "$logs/unsteady" "${rows[@]}"
+	reasons
 	say "all stages done in $((SECONDS / 60)) min $((SECONDS % 60)) s"
 	echo "$(wc -l <"$logs/unsteady") unsteady"
 	echo "$passed passed, $failed failed"
