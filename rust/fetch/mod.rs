@@ -12,7 +12,8 @@
 //!   several functions,
 //!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files, `spread`: for fields.
 //! - `errno` and `enumeration`: the names of numbers, of errors and as BTF has them.
-//! - `run`: what the steps read, and the record that is made of it, in any context; `plain`: arguments that need no steps.
+//! - `run`: what the steps read, and the record that is made of it, in any context; `plain`: arguments that need
+//!   no steps, `plain_text`: strings that need none.
 //! - `print`: the fields, the print format and the text of a record.
 //! - `checker`: a second look at steps and records, which tests compare with the compiler.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
@@ -35,6 +36,7 @@ pub(crate) mod function_command;
 pub(crate) mod known_types;
 pub(crate) mod number;
 pub(crate) mod plain;
+pub(crate) mod plain_text;
 pub(crate) mod print;
 pub(crate) mod run;
 mod shape;

@@ -49,23 +49,17 @@ pub(super) fn suits_hook(argument: &Argument) -> bool {
     })
 }
 
-/// The place of the first parameter among those of [`PlainArgument`], after all registers.
+/// The place of the first parameter among those of [`PlainWord`], after all registers.
 const FIRST_PARAMETER: u16 = WORDS as u16;
 
-/// An argument that is a register or a parameter as it is.
+/// A register or a parameter, by its place: that of a register; from [`FIRST_PARAMETER`] on that of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PlainArgument {
-    /// That of a register; from [`FIRST_PARAMETER`] on that of a parameter.
-    from: u16,
-    to: NumberPlace,
-}
+pub(super) struct PlainWord(u16);
 
-impl PlainArgument {
-    /// Returns that of `argument`, if it is one, for `at` in a record. `in_registers` says whether the first parameters
-    /// are in registers.
-    pub(crate) fn of(argument: &Argument, in_registers: bool, at: usize) -> Option<Self> {
-        let (step, size) = argument.plain()?;
-        let from = match step {
+impl PlainWord {
+    /// Returns that of `step`, if it is one. `in_registers` says whether the first parameters are in registers.
+    pub(super) fn of(step: FetchStep, in_registers: bool) -> Option<Self> {
+        let place = match step {
             FetchStep::Register(place) => place.into(),
             FetchStep::Returned => AX as u16,
             FetchStep::Parameter(index @ 0..PLACED) => {
@@ -77,26 +71,42 @@ impl PlainArgument {
             }
             _ => return None,
         };
-        Some(Self {
-            from,
-            to: NumberPlace::new(at, size),
-        })
+        Some(Self(place))
     }
 
     /// Returns its value.
     #[inline(always)]
-    fn value(self, machine: &impl ProbedMachine) -> u64 {
-        match machine.registers().get(usize::from(self.from)) {
+    pub(super) fn value(self, machine: &impl ProbedMachine) -> u64 {
+        match machine.registers().get(usize::from(self.0)) {
             Some(word) => *word,
-            None => machine.parameter(self.from.wrapping_sub(FIRST_PARAMETER)),
+            None => machine.parameter(self.0.wrapping_sub(FIRST_PARAMETER)),
         }
+    }
+}
+
+/// An argument that is a register or a parameter as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlainArgument {
+    from: PlainWord,
+    to: NumberPlace,
+}
+
+impl PlainArgument {
+    /// Returns that of `argument`, if it is one, for `at` in a record. `in_registers` is that of
+    /// [`PlainWord::of`].
+    pub(crate) fn of(argument: &Argument, in_registers: bool, at: usize) -> Option<Self> {
+        let (step, size) = argument.plain()?;
+        Some(Self {
+            from: PlainWord::of(step, in_registers)?,
+            to: NumberPlace::new(at, size),
+        })
     }
 
     /// Puts the arguments in a record.
     #[inline(always)]
     pub(crate) fn put_all(arguments: &[Self], machine: &impl ProbedMachine, record: &mut [u8]) {
         for argument in arguments {
-            argument.to.put(record, argument.value(machine));
+            argument.to.put(record, argument.from.value(machine));
         }
     }
 }

@@ -18,9 +18,9 @@ use super::{
 use crate::text::word::c_string;
 
 /// Bytes that are read at a time when the end of a string is looked for.
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 /// No chunk crosses the end of a page: the next one may not be there.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 /// Most bytes of a string with its NUL.
 const LONGEST_STRING: usize = 4096;
 /// The last place of a string in a record: the word that says where it is has 16 bits for that.
@@ -155,7 +155,7 @@ pub(super) fn register(machine: &impl ProbedMachine, place: usize) -> u64 {
 
 /// Reads memory: that of the current process also where `user` is not set and the address is not the kernel's, as
 /// in ftrace. Returns whether all of it could be read.
-fn read(machine: &impl ProbedMachine, address: u64, to: &mut [u8], user: bool) -> bool {
+pub(super) fn read(machine: &impl ProbedMachine, address: u64, to: &mut [u8], user: bool) -> bool {
     machine.read(address, to, user || address < KERNEL)
 }
 
@@ -495,8 +495,8 @@ pub(crate) struct RecordShape {
     pub(crate) head: usize,
     /// Bytes without the strings.
     pub(crate) fixed: usize,
-    /// Whether there are strings.
-    has_texts: bool,
+    /// The arguments that are strings, or arrays of them.
+    pub(super) texts: usize,
     /// Whether memory is read, which in that of a process may sleep.
     pub(crate) reads_memory: bool,
     /// Whether the registers that a function's hook gets are enough.
@@ -510,7 +510,10 @@ impl RecordShape {
         Self {
             head,
             fixed: sizes.fold(head, usize::saturating_add),
-            has_texts: arguments.iter().any(|argument| argument.ty.is_text()),
+            texts: arguments
+                .iter()
+                .filter(|argument| argument.ty.is_text())
+                .count(),
             reads_memory: arguments.iter().any(Argument::is_in_memory),
             suits_hook: arguments.iter().all(suits_hook),
         }
@@ -527,21 +530,23 @@ pub(crate) struct FetchProgram<'a> {
 }
 
 /// The room that the strings of a record get.
-pub(crate) struct Rooms {
-    /// For each argument, those of an array together.
-    bytes: [u16; MOST_ARGUMENTS],
+pub(crate) struct Rooms<'r> {
+    /// For each argument that is a string, those of an array together.
+    bytes: &'r [u16],
     /// Most bytes of the record.
     most: usize,
-    /// The strings that are longer than their room.
-    cut: usize,
 }
 
-/// Those of a record without strings.
-const NO_ROOMS: &Rooms = &Rooms {
-    bytes: [0; MOST_ARGUMENTS],
-    most: 0,
-    cut: 0,
-};
+impl<'r> Rooms<'r> {
+    /// Returns what [`FetchProgram::measure`] has measured.
+    #[inline(always)]
+    pub(super) fn new(bytes: &'r [u16], most: usize) -> Self {
+        Self { bytes, most }
+    }
+}
+
+/// So many strings are measured on a small part of the stack.
+const FEW_TEXTS: usize = 4;
 
 impl FetchProgram<'_> {
     /// Calls `record` with the size of a record and the room of its strings, for [`Self::fill`]. Where `most` bytes
@@ -552,72 +557,92 @@ impl FetchProgram<'_> {
         machine: &impl ProbedMachine,
         most: usize,
         longest: impl FnOnce() -> usize,
-        record: impl FnOnce(usize, &Rooms),
+        record: impl FnOnce(usize, &Rooms<'_>),
     ) {
-        // They are many bytes, which most records do not need.
-        if !self.shape.has_texts {
-            return record(self.shape.fixed, NO_ROOMS);
+        match self.shape.texts {
+            0 => record(self.shape.fixed, &Rooms::new(&[], 0)),
+            1..=FEW_TEXTS => {
+                self.with_some_rooms(&mut [0; FEW_TEXTS], machine, most, longest, record)
+            }
+            _ => self.with_many_rooms(machine, most, longest, record),
         }
-        let (mut size, mut rooms) = self.measure(machine, most);
-        if size >= most {
-            (size, rooms) = self.measure_long(machine, longest().max(most));
-        }
-        // Of those that are recorded so, not of a first attempt.
-        (0..rooms.cut).for_each(|_| machine.kernel().was_cut());
-        record(size, &rooms);
     }
 
-    /// As [`Self::measure`], once more, for a record whose strings had no room.
+    /// As [`Self::with_rooms`], for more strings than are usual: they take many bytes of the stack.
     #[cold]
     #[inline(never)]
-    fn measure_long(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
-        self.measure(machine, most.min(LAST_PLACE))
+    fn with_many_rooms(
+        &self,
+        machine: &impl ProbedMachine,
+        most: usize,
+        longest: impl FnOnce() -> usize,
+        record: impl FnOnce(usize, &Rooms<'_>),
+    ) {
+        self.with_some_rooms(&mut [0; MOST_ARGUMENTS], machine, most, longest, record);
     }
 
-    /// Returns the size of a record, not more than `most`, and the room of its strings. What it needs of the stack is free
-    /// again when the record is filled.
+    /// As [`Self::with_rooms`]. `bytes` has a place for each of the strings.
+    #[inline(always)]
+    fn with_some_rooms(
+        &self,
+        bytes: &mut [u16],
+        machine: &impl ProbedMachine,
+        mut most: usize,
+        longest: impl FnOnce() -> usize,
+        record: impl FnOnce(usize, &Rooms<'_>),
+    ) {
+        let (mut size, mut cut) = self.measure(machine, most, bytes);
+        if size >= most {
+            most = longest().max(most).min(LAST_PLACE);
+            (size, cut) = self.measure(machine, most, bytes);
+        }
+        // Of those that are recorded so, not of a first attempt.
+        (0..cut).for_each(|_| machine.kernel().was_cut());
+        record(size, &Rooms::new(bytes, most));
+    }
+
+    /// Returns the size of a record, not more than `most`, and the number of the strings that are longer than their room,
+    /// which `rooms` gets. What this needs of the stack is free again when the record is filled.
     #[inline(never)]
-    pub(super) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
-        let mut rooms = Rooms {
-            bytes: [0; MOST_ARGUMENTS],
-            most,
-            cut: 0,
-        };
-        let mut size = self.shape.fixed;
+    pub(super) fn measure(
+        &self,
+        machine: &impl ProbedMachine,
+        most: usize,
+        rooms: &mut [u16],
+    ) -> (usize, usize) {
+        let (mut size, mut cut) = (self.shape.fixed, 0usize);
+        let texts = self
+            .arguments
+            .iter()
+            .filter(|argument| argument.ty.is_text());
         // One by one: a pair of iterators counts in a way that the compiler may not see the end of.
-        let mut places = rooms.bytes.iter_mut();
-        for argument in self.arguments {
+        let mut places = rooms.iter_mut();
+        for argument in texts {
             let Some(room) = places.next() else {
                 break;
             };
-            if !argument.ty.is_text() {
-                continue;
-            }
             let mut all = 0usize;
             for element in 0..argument.elements() {
                 let left = most.saturating_sub(size).min(LONGEST_STRING);
                 let source = source(argument, element, self.line, machine);
                 let len = measure_string(source.as_ref(), machine, left);
                 if len == left && exceeds(source.as_ref(), machine, left) {
-                    rooms.cut = rooms.cut.saturating_add(1);
+                    cut = cut.saturating_add(1);
                 }
                 size = size.saturating_add(len);
                 all = all.saturating_add(len);
             }
             *room = all as u16;
         }
-        (size, rooms)
+        (size, cut)
     }
 
     /// Fills what follows the head of `record`, whose size was measured with `rooms`.
-    pub(crate) fn fill(&self, machine: &impl ProbedMachine, rooms: &Rooms, record: &mut [u8]) {
+    pub(crate) fn fill(&self, machine: &impl ProbedMachine, rooms: &Rooms<'_>, record: &mut [u8]) {
         let mut at = self.shape.head;
         let mut behind = self.shape.fixed;
         let mut places = rooms.bytes.iter();
         for argument in self.arguments {
-            let Some(room) = places.next() else {
-                break;
-            };
             // The usual ones.
             if let Some((step, size)) = argument.plain() {
                 let value = match step {
@@ -639,7 +664,11 @@ impl FetchProgram<'_> {
                 at = at.saturating_add(size);
                 continue;
             }
-            let end = behind.saturating_add(usize::from(*room));
+            let room = match argument.ty.is_text() {
+                true => places.next().copied().unwrap_or(0),
+                false => 0,
+            };
+            let end = behind.saturating_add(usize::from(room));
             let copy = |source: Option<&FetchSource<'_>>, from: usize, record: &mut [u8]| {
                 let place = record.get_mut(from..end).unwrap_or_default();
                 let len = copy_string(source, machine, place);

@@ -16,13 +16,15 @@ use super::{
     function_command::{FunctionHead, FunctionSite},
     known_types::KnownTypes,
     plain::PlainArgument,
+    plain_text::PlainText,
     print,
-    run::{FetchProgram, ProbedKernel, ProbedMachine, RecordShape, WORDS},
+    run::{FetchProgram, ProbedKernel, ProbedMachine, RecordShape, Rooms, WORDS},
     shared_parameters::{ParameterPlaces, PlacedMachine, ProbedFunctions},
     spread::{self, WordOrigin},
     step::{Argument, EventField, FetchStep, MOST_KEPT, TIME_PLACE},
     user_command::{path_of, UserHead, UserPlace},
     watch_command::{self, WatchHead, WatchPlace, WatchedAccess},
+    MOST_ARGUMENTS,
 };
 use crate::event::btf::{self, builder::Builder, Btf};
 use crate::text::writer::ByteWrite;
@@ -280,7 +282,9 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
             "{line}: {argument:?}"
         );
     }
-    let (size, rooms) = program.measure(machine, 4072);
+    let mut bytes = [0; MOST_ARGUMENTS];
+    let (size, _) = program.measure(machine, 4072, &mut bytes);
+    let rooms = Rooms::new(&bytes, 4072);
     assert!(size <= 4072.max(program.shape.fixed));
     // Where that is not enough, it is what there is room for.
     program.with_rooms(
@@ -305,6 +309,10 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
         let reads = machine.reads.get() != before;
         assert!(!reads || program.shape.reads_memory, "{line}");
     }
+    if let Some(short) = by_plain_text(line, arguments, machine) {
+        assert_eq!(check_record(arguments, (16, &short)), Ok(()), "{line}");
+        assert!(machine.grows || short == record, "{line}");
+    }
     let numbered: Vec<String> = (1..=arguments.len()).map(|n| format!("arg{n}")).collect();
     let named = arguments.iter().zip(&numbered).map(|(argument, number)| {
         let name = argument.name.map_or(number.as_str(), |name| name.of(line));
@@ -314,6 +322,78 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
     let mut symbol = |address, out: &mut dyn ByteWrite| write!(out, "<{address:x}>");
     print::write_values(&mut out, named, &record, 16, &mut symbol, &names).unwrap();
     (record, String::from_utf8_lossy(&out.0).into_owned())
+}
+
+/// Returns the record of a line with one short string, among registers and parameters, as it is made without a
+/// program; `None` of another line.
+fn by_plain_text(line: &str, arguments: &[Argument], machine: &Memory) -> Option<Vec<u8>> {
+    let in_registers = !line.starts_with('t');
+    let (mut texts, mut numbers, mut at) = (Vec::new(), Vec::new(), 16);
+    for argument in arguments {
+        texts.extend(PlainText::of(argument, in_registers, at));
+        numbers.extend(PlainArgument::of(argument, in_registers, at));
+        at += argument.size();
+    }
+    let [text] = texts[..] else {
+        return None;
+    };
+    if numbers.len() + 1 != arguments.len() {
+        return None;
+    }
+    let short = text.read(machine)?;
+    let mut record = vec![0xee; at + short.size()];
+    PlainArgument::put_all(&numbers, machine, &mut record);
+    text.put(&short, at, &mut record);
+    Some(record)
+}
+
+/// Strings of all lengths, at the beginning of a page, in it and before its end: those that end among the bytes that are
+/// read at a time, in one page, need no program, and others are left to it.
+#[test]
+fn short_strings_need_no_program() {
+    let line = "p f a=%si:u16 s=+0(%di):string b=%si";
+    let arguments = compile(line).unwrap();
+    let mut seen = [0; 2];
+    for start in [0, 16, 63, 64, 65, 127, 128, 200, 360] {
+        for len in 0..80 {
+            let mut machine = memory();
+            machine.bytes.fill(0);
+            machine.bytes[start..start + len].fill(b's');
+            machine.registers[14] = BASE + start as u64;
+            let before_page = 128usize.checked_sub(start).filter(|left| *left > 0);
+            let is_short = len < 64 && before_page.is_none_or(|left| left >= 64);
+            let record = by_plain_text(line, &arguments, &machine);
+            assert_eq!(record.is_some(), is_short, "{len} bytes at {start}");
+            seen[usize::from(is_short)] += 1;
+            // The program makes the same of it.
+            record_of(line, &arguments, &machine);
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen > 100), "{seen:?}");
+    for other in [
+        "p f s=$comm",
+        r#"p f s=\"text""#,
+        "p f s=+0(%di):string[2]",
+        "p f s=+0(+16(%di)):string",
+        "p f s=+0(%di):string t=+0(%di):string",
+        "p f s=+0(%di):string a=+0(%di)",
+        "p f s=%di:symstr",
+    ] {
+        let arguments = compile(other).unwrap();
+        assert_eq!(by_plain_text(other, &arguments, &memory()), None, "{other}");
+    }
+    for same in [
+        "p f s=+0(%di):string",
+        "p f s=+0(%di):ustring",
+        "p f s=+0($arg1):string",
+        "p f s=@jiffies:string",
+        "p f s=@jiffies+84:string",
+    ] {
+        let arguments = compile(same).unwrap();
+        let record = by_plain_text(same, &arguments, &memory());
+        assert_eq!(record.is_some(), !same.contains("+84"), "{same}");
+        record_of(same, &arguments, &memory());
+    }
 }
 
 #[test]
@@ -1051,7 +1131,9 @@ fn names_of_several_functions() {
         machine.registers[text] = BASE;
         let first = machine.registers[14];
         let machine = PlacedMachine::new(&machine, places);
-        let (size, rooms) = program.measure(&machine, 4072);
+        let mut bytes = [0; MOST_ARGUMENTS];
+        let (size, _) = program.measure(&machine, 4072, &mut bytes);
+        let rooms = Rooms::new(&bytes, 4072);
         let mut record = vec![0xee; size];
         program.fill(&machine, &rooms, &mut record);
         let named = ["a", "b", "c", "d", "e", "f"].into_iter().zip(&arguments);

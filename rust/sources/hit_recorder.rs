@@ -12,6 +12,7 @@ use super::{
     },
     hit_kernel::HitKernel,
     probe::{
+        self,
         RecordBytes,
         RecordInRing, //
     },
@@ -22,6 +23,7 @@ use super::{
 use crate::{
     fetch::{
         plain::PlainArgument,
+        plain_text::PlainText,
         print::RecordHead,
         run::{
             ProbedMachine,
@@ -51,7 +53,7 @@ enum FetchWay {
     Nothing,
     /// By the list of plain arguments: nothing else has to be looked at.
     Plain,
-    /// By the definition's program.
+    /// By the definition's program, unless it is for a string that is short.
     Program,
 }
 
@@ -59,9 +61,10 @@ enum FetchWay {
 pub(super) struct HitRecorder {
     layout: ProbeLayout,
     way: FetchWay,
-    /// The arguments, if they are plain; and the size of a record unless there is a program.
+    /// The arguments, if they are plain; and the size of a record without strings.
     plain: KVec<PlainArgument>,
     size: RecordBytes,
+    text: Option<PlainText>,
     counts: HitCounts,
     targets: RecordTargets,
 }
@@ -73,14 +76,17 @@ impl HitRecorder {
     ///
     /// `ENOMEM`.
     pub(super) fn new(layout: ProbeLayout) -> Result<Self> {
-        let (way, plain) = match layout.plain()? {
-            Some(plain) if plain.is_empty() => (FetchWay::Nothing, plain),
-            Some(plain) => (FetchWay::Plain, plain),
-            None => (FetchWay::Program, KVec::new()),
+        let (plain, text) = layout.plain()?.unzip();
+        let (way, text) = match (&plain, text.flatten()) {
+            (None, _) => (FetchWay::Program, None),
+            (_, Some(text)) => (FetchWay::Program, Some(text)),
+            (Some(plain), None) if plain.is_empty() => (FetchWay::Nothing, None),
+            _ => (FetchWay::Plain, None),
         };
         Ok(Self {
             way,
-            plain,
+            plain: plain.unwrap_or_default(),
+            text,
             size: RecordBytes::new(layout.size()),
             layout,
             counts: HitCounts::new()?,
@@ -148,8 +154,36 @@ impl HitRecorder {
         self.counts.count(HitKind::Hit);
         match self.targets.sole(pin) {
             Some(file) if is_plain(self) => self.record_plain(file, &machine, place),
+            Some(file) if self.text.is_some() => {
+                self.hit_with_text(file, pin, machine, place.0, place.1);
+            }
             _ => self.hit_closer(pin, machine, place.0, place.1),
         }
+    }
+
+    /// As [`Self::hit`], of what is counted, for the only file and with a string. The place comes in registers.
+    #[inline(never)]
+    fn hit_with_text(
+        &self,
+        file: &EventFile,
+        pin: &CpuPin,
+        machine: impl ProbedMachine,
+        address: u64,
+        returned_to: Option<u64>,
+    ) {
+        let place = (address, returned_to);
+        let read = |text| Some((text, PlainText::read(text, &machine)?));
+        let read = self.text.as_ref().and_then(read);
+        let Some((text, string)) = read else {
+            return self.hit_closer(pin, machine, address, returned_to);
+        };
+        let behind = self.layout.size();
+        let size = RecordBytes::new(behind.wrapping_add(string.size()));
+        probe::record(file, &size, |record| {
+            self.put_place(record, place);
+            PlainArgument::put_all(&self.plain, &machine, record);
+            text.put(&string, behind, record);
+        });
     }
 
     /// Records a hit of a call at `place`, with these registers and with what was kept of it. Any context.

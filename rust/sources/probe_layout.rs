@@ -40,6 +40,7 @@ use crate::{
         },
         expand,
         plain::PlainArgument,
+        plain_text::PlainText,
         print::{
             self,
             NamedArgument,
@@ -182,21 +183,28 @@ impl ProbeLayout {
         Ok(())
     }
 
-    /// Returns the arguments if each is a register or a parameter as it is, and all hits are recorded.
+    /// Returns the arguments if each is a register or a parameter as it is, but for one that may be a plain string, and
+    /// all hits are recorded.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn plain(&self) -> Result<Option<KVec<PlainArgument>>> {
-        let mut plain = KVec::new();
+    pub(super) fn plain(&self) -> Result<Option<(KVec<PlainArgument>, Option<PlainText>)>> {
+        let (mut plain, mut text) = (KVec::new(), None);
         let in_registers = !self.is_of_tracepoint();
         for (argument, at) in self.placed() {
+            if text.is_none() {
+                text = PlainText::of(argument, in_registers, at);
+                if text.is_some() {
+                    continue;
+                }
+            }
             let Some(one) = PlainArgument::of(argument, in_registers, at) else {
                 return Ok(None);
             };
             plain.push(one, GFP_KERNEL)?;
         }
-        Ok(self.filter.is_none().then_some(plain))
+        Ok(self.filter.is_none().then_some((plain, text)))
     }
 
     /// Returns what fills a record after its common fields and its head.
