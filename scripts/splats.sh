@@ -21,9 +21,11 @@ splat_starts+='unregister_netdevice: waiting|rust_kernel: panicked|Bad rss|VFS: 
 
 # What looks so and is none: settings of the lockup detector, the rings that KUnit tests break, and
 # what the kernel says of an allocation of its own that a test made fail, and of calls that the
-# fgraph user with index 0 did not see, and of its own return_to_handler() (tools/guest/src/kmsg.rs).
+# fgraph user with index 0 did not see, of its own return_to_handler(), and of its destroy_hist_data()
+# (tools/guest/src/kmsg.rs).
 no_splats='watchdog: (Enabled|Delayed)|of instance .kunit-| at fprobe_(module_callback|return)[+]|'
-no_splats+='stack going in the wrong direction[?] at return_to_handler[+]'
+no_splats+='stack going in the wrong direction[?] at return_to_handler[+]|'
+no_splats+='KFENCE: use-after-free read in destroy_hist_data[+]'
 
 # print_splats FILE: print every complaint in the kernel log FILE with what
 # belongs to it; fail when there is one.

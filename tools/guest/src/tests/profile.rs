@@ -14,7 +14,9 @@ use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
@@ -338,6 +340,17 @@ fn sleep() {
     sys::call(23, [0, 0, 0, 0, time.as_ptr() as usize, 0]);
 }
 
+/// Sleeps in that function until the file can be read or has ended.
+fn sleep_until_readable(file: &File) {
+    let fd = file.as_raw_fd();
+    // Sets of 1024 descriptors.
+    let mut set = [0u64; 16];
+    if let Some(word) = set.get_mut(fd as usize / 64) {
+        *word |= 1 << (fd % 64);
+    }
+    sys::call(23, [fd as usize + 1, set.as_mut_ptr() as usize, 0, 0, 0, 0]);
+}
+
 /// Begins to count calls of that function, where they can be followed.
 fn count_sleepers(top: &Top) -> Check {
     if !sys::follows_calls() {
@@ -382,20 +395,23 @@ fn migrates(context: &Context) -> Check {
 fn ends(context: &Context) -> Check {
     let top = Top::new(context)?;
     count_sleepers(&top)?;
+    // Each sleeps until its pipe is closed.
     let asleep = |hits: u64| {
-        let sleeper = thread::spawn(|| {
+        let (reader, writer) = sys::pipe().map_err(|errno| format!("pipe: {errno:?}"))?;
+        let sleeper = thread::spawn(move || {
             sys::pin_to(0);
-            sleep();
+            sleep_until_readable(&reader);
         });
         let is_in = || top.row(0, SELECT).is_ok_and(|row| row.hits == hits);
         ensure!(sys::wait_until(Duration::from_secs(20), is_in), "no call");
-        Ok(sleeper)
+        Ok((sleeper, writer))
     };
-    let first = asleep(1)?;
+    let (first, end_of_first) = asleep(1)?;
     top.tree.set(ENABLED, "0")?;
     top.tree.set(ENABLED, "1")?;
-    let second = asleep(1)?;
+    let (second, end_of_second) = asleep(1)?;
     // A call that began before the profiler did is none of its.
+    drop(end_of_first);
     first.join().map_err(|_| "a sleeper panicked")?;
     ensure!(top.row(0, SELECT)?.times[0] == 0, "{}", top.text(0)?);
     select(&top.tree, "stack_trace_filter", *GETPPID)?;
@@ -409,6 +425,7 @@ fn ends(context: &Context) -> Check {
     tree.set(ENABLED, "1")?;
     drop(own);
     crate::module::reload(context)?;
+    drop(end_of_second);
     second.join().map_err(|_| "a sleeper panicked")?;
     let hooked = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions");
     let hooked = hooked.unwrap_or_default();
