@@ -40,7 +40,7 @@ pub(crate) const ALWAYS: bool = cfg!(debug_assertions);
 /// Whether the kernel log has a finding. One is enough: further ones usually follow from the first.
 static TOLD: Atomic<i32> = Atomic::new(0);
 
-/// Returns a finding in the form in which an [`DeferredWarning`](crate::kapi::alarm::Alarm) carries it: the
+/// Returns a finding in the form in which a [`DeferredWarning`](crate::kapi::alarm::DeferredWarning) carries it: the
 /// numbers of the CPU and of the violation.
 fn pack(cpu: u32, violation: Violation) -> u64 {
     (u64::from(cpu) << 32) | violation.code()

@@ -13,7 +13,7 @@
 //! value        number, quoted string, CPUS{list}, or a function's name
 //! ```
 //!
-//! A text is checked and compiled once ([`program::Source::compile`]) into memory that the caller
+//! A text is checked and compiled once ([`program::PredicateText::compile`]) into memory that the caller
 //! gives, and evaluated ([`program::Program::matches`]) without a loop over anything but its own
 //! predicates: any context, nothing is allocated, nothing sleeps.
 //!
@@ -24,7 +24,7 @@
 //! | `pattern`, `value` | patterns of strings, sets of CPUs |
 //! | `needle` | patterns compared with strings by words |
 //! | `predicate` | one comparison: from text to [`predicate::Test`] |
-//! | `structure` | parentheses, `!`, `&&` and `||` as jumps |
+//! | `structure` | parentheses, `!`, `&&` and `\|\|` as jumps |
 //! | `program` | all of it, compiled and evaluated |
 //! | `gate` | the number or the string that a writer tests first |
 //! | `error` | errors with ftrace's texts and places |

@@ -18,7 +18,7 @@
 //! - `checker`: a second look at steps and records, which tests compare with the compiler.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
 //!
-//! Called by `sources`, which makes the probes. Nothing here knows the kernel: a [`run::Machine`] has
+//! Called by `sources`, which makes the probes. Nothing here knows the kernel: a [`run::ProbedMachine`] has
 //! registers and memory.
 
 pub(crate) mod argument;

@@ -188,7 +188,7 @@ impl<'a> UsdtLine<'a> {
     ///
     /// # Errors
     ///
-    /// [`NoLine::CommandRefusal`] when the place does not have an argument that is named, or where no probe can fetch it;
+    /// [`NoLine::Refused`] when the place does not have an argument that is named, or where no probe can fetch it;
     /// [`NoLine::NoRoom`] when `out` fails.
     pub(crate) fn write_at(&self, site: &UsdtSite<'_>, out: &mut dyn Write) -> Result<(), NoLine> {
         out.write_str("p:")?;

@@ -2,7 +2,7 @@
 
 //! Which functions call the hook of rtrace, and whose records it makes.
 //!
-//! Each instance that traces functions is a [`User`] with the functions that it wants. The hook is on
+//! Each instance that traces functions is a [`FunctionUser`] with the functions that it wants. The hook is on
 //! what any of them wants. A change is made in this order, so that a function may call the hook for no
 //! user, but no user misses a function that it wants, nor gets one that it does not want:
 //!

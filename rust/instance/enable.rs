@@ -44,7 +44,7 @@ impl Comms {
     ///
     /// # Errors
     ///
-    /// Those of [`names::Recording::start`].
+    /// Those of [`names::NameRecording::start`].
     fn apply(&mut self) -> Result {
         let Ok(top) = registry::top() else {
             // The module is being unloaded.
@@ -88,7 +88,7 @@ pub(super) fn exit() {
 ///
 /// # Errors
 ///
-/// Those of [`names::Recording::start`].
+/// Those of [`names::NameRecording::start`].
 pub(super) fn record_tasks_again() -> Result {
     COMMS.lock().apply()
 }

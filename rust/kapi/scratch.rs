@@ -52,7 +52,7 @@ const LONGEST: u64 = PackedSize::new(MOST).word();
 /// What one CPU has.
 #[repr(C)]
 pub(super) struct ScratchPlace {
-    /// The word of the [`Packed`] size of the record that is being filled; 0 when there is none.
+    /// The word of the [`PackedSize`] of the record that is being filled; 0 when there is none.
     used: LocalU64,
     /// Used by the CPU itself, and on it by the probe that found `used` 0.
     bytes: RawCell<[u64; MOST / size_of::<u64>()]>,

@@ -4,7 +4,7 @@
 //! preemption disabled.
 //!
 //! An entry is recorded for each instance that wants the function, and the exit for those that have the
-//! entry: which ones these are, and the time, the kernel keeps with the call ([`Call`]). Nothing that is
+//! entry: which ones these are, and the time, the kernel keeps with the call. Nothing that is
 //! called here is a function that can be traced.
 
 use super::{

@@ -82,7 +82,7 @@ impl<L: LocalWord> Counters<L> {
     }
 }
 
-/// Words that several CPUs write, apart from those of writers: see [`super::lines`].
+/// Words that several CPUs write, apart from those of writers: see `lines.rs`.
 #[repr(align(64))]
 pub(super) struct SharedSide<P: Port> {
     /// See [`GateWord`].

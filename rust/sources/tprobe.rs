@@ -3,7 +3,7 @@
 //! The probes of tracepoints that users have defined: the tracepoint is called by its name, and may come and go
 //! with a module.
 //!
-//! [`hit`] runs in any context, NMI included: no lock, no allocation, no panic.
+//! [`record`] runs in any context, NMI included: no lock, no allocation, no panic.
 
 use super::{
     hit_kernel::HitKernel,

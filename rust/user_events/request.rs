@@ -19,7 +19,7 @@ pub(crate) const UNREGISTER: u32 = 0x4008_2a02;
 pub(crate) const REGISTRATION: usize = 28;
 /// Where the index is that a registration returns.
 pub(crate) const WRITE_INDEX: usize = 24;
-/// Bytes of an [`Unregistration`].
+/// Bytes of what [`read_unregistration`] reads.
 pub(crate) const UNREGISTRATION: usize = 16;
 /// Most bytes of an argument.
 pub(crate) const LONGEST: usize = 4096;

@@ -17,6 +17,7 @@ use crate::Context;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
@@ -334,10 +335,16 @@ fn filters(context: &Context) -> Check {
 const SELECT: &str = "core_sys_select";
 const SLEEP: Duration = Duration::from_millis(250);
 
+/// Sleeps in that function until one of the files below `files` that are in `set` can be read or has ended, or for
+/// `time`.
+fn wait_in_select(files: usize, set: *mut u64, time: *const i64) {
+    sys::call(23, [files, set as usize, 0, 0, time as usize, 0]);
+}
+
 /// Sleeps in that function.
 fn sleep() {
     let time = [0i64, SLEEP.as_micros() as i64];
-    sys::call(23, [0, 0, 0, 0, time.as_ptr() as usize, 0]);
+    wait_in_select(0, ptr::null_mut(), time.as_ptr());
 }
 
 /// Sleeps in that function until the file can be read or has ended.
@@ -348,7 +355,7 @@ fn sleep_until_readable(file: &File) {
     if let Some(word) = set.get_mut(fd as usize / 64) {
         *word |= 1 << (fd % 64);
     }
-    sys::call(23, [fd as usize + 1, set.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    wait_in_select(fd as usize + 1, set.as_mut_ptr(), ptr::null());
 }
 
 /// Begins to count calls of that function, where they can be followed.
