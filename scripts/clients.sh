@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154
 #
 # Debian's programs, unmodified, run on rtracefs in a guest with the stock kernel.
-# Sourced by `function-clients` and `dynamic-clients` after lib.sh.
+# Sourced by `record-clients`, `function-clients`, `dynamic-clients` and `system-clients` after lib.sh.
 
 # In the root: unpack the packages in $1, have $3 put programs below $1/tree, and add all that these need.
 # shellcheck disable=SC2016 # expanded by the inner shell
@@ -11,7 +11,8 @@ set -euo pipefail
 cd "$1"
 for deb in *.deb; do
 	dpkg-deb -x "$deb" unpacked
-done
+	dpkg-deb -W "$deb"
+done | tr "\t" " " >"$2.versions"
 export LD_LIBRARY_PATH=$PWD/unpacked/usr/lib/x86_64-linux-gnu
 mkdir -p tree/bin tree/usr/bin tree/usr/local/bin tree/usr/lib/x86_64-linux-gnu tree/var/tmp
 cp /bin/bash tree/bin/
@@ -39,6 +40,7 @@ fetch_clients() {
 		install "$@"
 	"$scripts/in-root" bash -c "$inside" bash "$folder" "$made.tmp" "$commands"
 	rm -rf "$folder"
+	mv "$made.tmp.versions" "$made.versions"
 	mv "$made.tmp" "$made"
 }
 
@@ -56,12 +58,20 @@ client_archive() {
 }
 
 # What runs in the guest. /root/rows has, separated by `%`, a name, what the output has to have, if anything, and a
-# command, as a shell reads it; /root/calls is what happens meanwhile, and /root/left says what is left at the end. With
-# `beside` in the name of the row the command runs on tracefs, too: the status has to be the same there, and the output
-# has to have the same, or if that is `=`, to be the same.
+# command, as a shell reads it; /root/calls is what happens meanwhile, and may set another `limit` of seconds for each;
+# /root/left says what is left at the end. How the name of a row begins says more:
+#
+#	beside-   it runs on tracefs, too: the status has to be the same there, and the output has to have the same, or
+#	          if that is `=`, to be the same
+#	beyond-   on tracefs it must fail
+#	plain-    it runs as it is, without rtrace-run
+#	refused-  rtrace-run must refuse it
+#
+# For each row it prints `ran SUITE%TRACEFS%RTRACE%OK%PATTERN%COMMAND`, for the tables of scripts/clients: the exit
+# statuses on both, `-` where it did not run, and whether all was as it has to be.
 # shellcheck disable=SC2016,SC2034 # expanded in the guest; used by the scripts that source this file
 runner='
-tar -C / -xf /root/clients.tar
+[ ! -e /root/clients.tar ] || tar -C / -xf /root/clients.tar
 export LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu TERM=dumb
 cd /tmp
 # What does not end fills no memory.
@@ -77,6 +87,7 @@ said() {
 		failed=$((failed + 1))
 	fi
 }
+limit=60
 . /root/calls
 # has FILE: whether the output is as it has to be.
 has() {
@@ -87,15 +98,27 @@ while IFS=% read -r name pattern command; do
 	set -f
 	eval "set -- $command"
 	set +f
-	bad=0 wanted=0
-	case $name in
-	beside-*)
-		timeout 60 "$@" >/tmp/beside 2>&1 </dev/null
-		wanted=$?
-		has /tmp/beside || bad=1
+	bad=0 wanted=0 tracefs=- kind=
+	case $name in beside-* | beyond-* | plain-* | refused-*) kind=${name%%-*} ;; esac
+	case $kind in
+	beside | beyond)
+		timeout $limit "$@" >/tmp/beside 2>&1 </dev/null
+		tracefs=$?
 		;;
 	esac
-	/root/rtrace-run timeout 60 "$@" >/tmp/out 2>&1 </dev/null
+	case $kind in
+	beside)
+		wanted=$tracefs
+		has /tmp/beside || bad=1
+		;;
+	beyond) [ $tracefs != 0 ] || bad=1 ;;
+	refused) wanted=125 ;;
+	esac
+	case $kind in
+	plain) timeout $limit "$@" >/tmp/out 2>&1 </dev/null ;;
+	refused) /root/rtrace-run "$@" >/tmp/out 2>&1 </dev/null ;;
+	*) /root/rtrace-run timeout $limit "$@" >/tmp/out 2>&1 </dev/null ;;
+	esac
 	rc=$?
 	[ $rc = $wanted ] || bad=1
 	has /tmp/out || bad=1
@@ -104,9 +127,11 @@ while IFS=% read -r name pattern command; do
 		diff /tmp/beside /tmp/out >/tmp/other
 		mv /tmp/other /tmp/out
 	fi
-	said "$suite" "${name#beside-}" $bad "status $rc, not $wanted, or not \"$pattern\""
+	said "$suite" "${name#"$kind${kind:+-}"}" $bad "status $rc, not $wanted, or not \"$pattern\"; on tracefs $tracefs"
+	[ $bad = 0 ] || [ $tracefs = - ] || sed "s/^/# on tracefs: /;10q" /tmp/beside
+	echo "ran $suite%$tracefs%$rc%$bad%$pattern%$command"
 done </root/rows
-kill $calls
+[ -z "$calls" ] || kill $calls
 cd /sys/kernel/rtracing
 left=$(ls instances)$(grep -v nop current_tracer)$(. /root/left)
 bad=0
@@ -116,14 +141,21 @@ echo "$passed passed, $failed failed"
 [ $failed = 0 ]
 '
 
-# run_clients NAME ARCHIVE FOLDER: runs the programs of an archive, as the files `rows`, `calls` and `left` of the
-# folder say. Last line: `N passed, N failed`.
+# run_clients NAME ARCHIVE FOLDER [OPTION...]: runs the programs of an archive, or if that is empty those that the guest
+# has, as the files `rows`, `calls` and `left` of the folder say, with all that is in the folder, in a guest with these
+# options of vm. Last line: `N passed, N failed`.
 run_clients() {
-	local suite=$1 archive=$2 work=$3
+	local suite=$1 archive=$2 work=$3 file copies=()
+	shift 3
 	printf 'suite=%s\n%s' "$suite" "$runner" >"$work/clients.sh"
-	ln "$archive" "$work/clients.tar" 2>/dev/null || cp "$archive" "$work/clients.tar"
+	if [[ -n $archive ]]; then
+		ln "$archive" "$work/clients.tar" 2>/dev/null || cp "$archive" "$work/clients.tar"
+		sed "s/^/version $suite%/" "$archive.versions"
+	fi
+	for file in "$work"/*; do
+		copies+=(--copy "$file")
+	done
 	"$scripts/module" stock >/dev/null
-	"$scripts/vm" --kernel stock --timeout 1200 --copy "$work/clients.tar" \
-		--copy "$top/tools/rtrace-run" --copy "$work/rows" --copy "$work/calls" --copy "$work/left" \
-		--copy "$work/clients.sh" -- 'sh /root/clients.sh'
+	"$scripts/vm" --kernel stock --timeout 1200 --copy "$top/tools/rtrace-run" "${copies[@]}" "$@" -- \
+		'sh /root/clients.sh'
 }
