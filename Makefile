@@ -12,7 +12,7 @@ export SECS EVENTS
 kernels := stock test debug
 
 .PHONY: all modules modules_install command clean help $(kernels:%=module-%) \
-	env run shell deb format check kernels quick mutants kunit sanitizers suspend \
+	env run shell deb docs clients format check kernels quick mutants kunit sanitizers suspend \
 	bench bench-native bench-peers breakdown guest test test-long
 
 all: modules
@@ -45,7 +45,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-deb format check kernels quick mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
+deb docs clients format check kernels quick mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
 	@scripts/$@
 
 bench-peers:
@@ -71,6 +71,8 @@ help:
 	@echo '  run              boot the stock kernel and watch it  [SECS=10 EVENTS="sched irq"]'
 	@echo '  shell            boot the stock kernel with a shell'
 	@echo '  deb              Debian packages in build/deb/, of the module (DKMS) and the tools'
+	@echo '  docs             the pages, the manual pages and rustdoc as HTML in build/docs/'
+	@echo '  clients          programs of others on rtracefs, for the tables of Documentation/clients.md'
 	@echo '  test             everything below; the last line is N passed, N failed'
 	@echo '  quick            of all below what the change since HEAD can break, before a commit'
 	@echo '  test-long        what takes hours instead of minutes'
