@@ -45,7 +45,8 @@ fetch_clients() {
 }
 
 # client_archive NAME COMMANDS PACKAGE...: the path of an archive of programs, made on first use. COMMANDS
-# puts them from ./unpacked, which has the packages, and from the root below ./tree.
+# puts them from ./unpacked, which has the packages, and from the root below ./tree. PATH.asked has the packages, without
+# those that came because these need them.
 client_archive() {
 	local name=$1 commands=$2 archive
 	shift 2
@@ -54,6 +55,7 @@ client_archive() {
 		locked "$name"
 		[[ -f $archive ]] || with_log "$cache/$name.log" "fetching $*" fetch_clients "$archive" "$commands" "$@"
 	fi
+	printf '%s\n' "${@%%/*}" >"$archive.asked"
 	printf '%s\n' "$archive"
 }
 
@@ -61,8 +63,9 @@ client_archive() {
 # command, as a shell reads it; /root/calls is what happens meanwhile, and may set another `limit` of seconds for each;
 # /root/left says what is left at the end. How the name of a row begins says more:
 #
-#	beside-   it runs on tracefs, too: the status has to be the same there, and the output has to have the same, or
-#	          if that is `=`, to be the same
+#	beside-   it runs on tracefs, too: it has to succeed there, and the output has to have the same, or if that is
+#	          `=`, to be the same
+#	fails-    on both it must fail, with one status; the output as with `beside-`
 #	beyond-   on tracefs it must fail
 #	plain-    it runs as it is, without rtrace-run
 #	refused-  rtrace-run must refuse it
@@ -93,32 +96,41 @@ limit=60
 has() {
 	[ -z "$pattern" ] || [ "$pattern" = = ] || grep -qE "$pattern" "$1"
 }
+# run_on TREE OUT COMMAND...: runs it there, or with rtrace-run alone, which has to refuse it.
+run_on() {
+	tree=$1 out=$2
+	shift 2
+	case $tree in
+	tracefs) set -- timeout $limit "$@" ;;
+	rtrace) set -- /root/rtrace-run timeout $limit "$@" ;;
+	refused) set -- /root/rtrace-run "$@" ;;
+	esac
+	"$@" >$out 2>&1 </dev/null
+}
 while IFS=% read -r name pattern command; do
 	# Patterns in the words are the programs own.
 	set -f
 	eval "set -- $command"
 	set +f
-	bad=0 wanted=0 tracefs=- kind=
-	case $name in beside-* | beyond-* | plain-* | refused-*) kind=${name%%-*} ;; esac
+	bad=0 wanted=0 tracefs=- on=rtrace kind=
+	case $name in beside-* | beyond-* | fails-* | plain-* | refused-*) kind=${name%%-*} ;; esac
 	case $kind in
-	beside | beyond)
-		timeout $limit "$@" >/tmp/beside 2>&1 </dev/null
+	beside | fails | beyond)
+		run_on tracefs /tmp/beside "$@"
 		tracefs=$?
 		;;
+	plain) on=tracefs ;;
+	refused) on=refused wanted=125 ;;
 	esac
 	case $kind in
-	beside)
+	beside) [ $tracefs = 0 ] && has /tmp/beside || bad=1 ;;
+	fails)
+		[ $tracefs != 0 ] && has /tmp/beside || bad=1
 		wanted=$tracefs
-		has /tmp/beside || bad=1
 		;;
 	beyond) [ $tracefs != 0 ] || bad=1 ;;
-	refused) wanted=125 ;;
 	esac
-	case $kind in
-	plain) timeout $limit "$@" >/tmp/out 2>&1 </dev/null ;;
-	refused) /root/rtrace-run "$@" >/tmp/out 2>&1 </dev/null ;;
-	*) /root/rtrace-run timeout $limit "$@" >/tmp/out 2>&1 </dev/null ;;
-	esac
+	run_on $on /tmp/out "$@"
 	rc=$?
 	[ $rc = $wanted ] || bad=1
 	has /tmp/out || bad=1
@@ -150,7 +162,8 @@ run_clients() {
 	printf 'suite=%s\n%s' "$suite" "$runner" >"$work/clients.sh"
 	if [[ -n $archive ]]; then
 		ln "$archive" "$work/clients.tar" 2>/dev/null || cp "$archive" "$work/clients.tar"
-		sed "s/^/version $suite%/" "$archive.versions"
+		awk -v suite="$suite" 'NR == FNR { asked[$1]; next } $1 in asked { print "version " suite "%" $0 }' \
+			"$archive.asked" "$archive.versions"
 	fi
 	for file in "$work"/*; do
 		copies+=(--copy "$file")

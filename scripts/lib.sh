@@ -83,6 +83,20 @@ namespace=(unshare --mount --propagation private)
 # shellcheck disable=SC2034 # used by the scripts that source this file
 readonly namespace
 
+# in_root_at ROOT CMD...: run CMD in that Debian instead of the usual root; see in-root.
+in_root_at() {
+	RTRACE_NS=$1 "${namespace[@]}" "$scripts/in-root" "${@:2}"
+}
+
+# tree_turn AFTER OF: a number below OF, by the hash of the tree that HEAD names: two runs of a commit do the same, and
+# the next commits have the other turns. Those with other AFTERs, the product of the OFs that are in use below it, do not
+# depend on it.
+tree_turn() {
+	local tree
+	tree=$(git -C "$top" rev-parse 'HEAD^{tree}' 2>/dev/null || echo 0)
+	echo $((0x${tree:0:8} / $1 % $2))
+}
+
 # hash_of FILE|TEXT...: 12 hex digits that change when an input does. A file's
 # comments are not an input.
 hash_of() {
