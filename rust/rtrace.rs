@@ -26,7 +26,7 @@
 //! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
 //! - `fs`: the files.
-//! - `exports`: what other modules call: instances of their own, and prints into them.
+//! - `exports`: what other modules call: instances of their own, prints into them, and events.
 //! - `testapi`: what modules of tests call; only with `RTRACE_TEST=1`.
 //!
 //! `ring`, `event`, `expr`, `fetch`, `functions`, `hist`, `latency`, `synthetic`, `text` and `user_events` use only
@@ -69,6 +69,10 @@ mod testapi;
 mod text;
 mod tracers;
 mod user_events;
+
+// As other modules have what they use.
+#[cfg(CONFIG_KUNIT = "y")]
+use exports::user as rtrace;
 
 module! {
     type: Rtrace,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events that users define and remove while the system runs.
+//! Events that users and other modules define and remove while the system runs.
 //!
 //! Such an event keeps its id, its fields and its text after it was removed, so that records of it can
 //! still be read; its id is another event's when ids run short, and not before the rings were emptied
@@ -16,6 +16,7 @@ use super::{
     next_id,
     publish,
     Event,
+    Module,
     Source, //
 };
 use kernel::{
@@ -43,6 +44,20 @@ pub(crate) fn next_serial() -> u64 {
 pub(crate) fn define(
     names: (&str, &str),
     size: u32,
+    source: impl FnMut() -> Result<KBox<dyn Source>>,
+) -> Result<&'static Event> {
+    define_of(None, names, size, source)
+}
+
+/// As [`define`], an event of the module `owner`, if there is one, which has it withdrawn before it goes. Process context.
+///
+/// # Errors
+///
+/// As there.
+pub(crate) fn define_of(
+    owner: Option<Module<'_>>,
+    names: (&str, &str),
+    size: u32,
     mut source: impl FnMut() -> Result<KBox<dyn Source>>,
 ) -> Result<&'static Event> {
     let mut event = None;
@@ -54,6 +69,9 @@ pub(crate) fn define(
         }
         let mut new = Event::with_source(next_id()?, names, size, made)?;
         new.serial = next_serial();
+        if let Some(owner) = owner {
+            new.set_module(owner)?;
+        }
         event = Some(publish(new)?);
         Ok(())
     })?;

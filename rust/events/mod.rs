@@ -184,20 +184,20 @@ pub(crate) struct Event {
     id: u16,
     size: u32,
     names: EventNames,
-    /// Name of the module that has its tracepoint; empty for the kernel.
+    /// Name of the module that brought it; empty for the kernel.
     module: KVec<u8>,
     origin: EventOrigin,
     is_usual: bool,
     is_named_in_text: bool,
     is_printed_by_fields: bool,
-    /// Which of the events that users define it is, and may remove; 0 if it is none of them.
+    /// Which of the events it is that users or other modules define, and remove; 0 if it is none of them.
     serial: u64,
     /// The whole `format` text of an event of a module; the others have it in their tables.
     format: Option<KVVec<u8>>,
     /// Null for an event that C does not describe, too.
     desc: SharedPtr<c::rt_event_desc>,
     tracepoint: Atomic<*mut bindings::tracepoint>,
-    /// The module that has its tracepoint; null for the kernel.
+    /// The module that brought it; null for the kernel.
     owner: Atomic<*mut bindings::module>,
     /// Cleared first when its module goes away.
     offered: Atomic<bool>,
@@ -268,7 +268,7 @@ impl Event {
         self.tracepoint.load(Relaxed)
     }
 
-    /// Returns the module that has its tracepoint; null for the kernel.
+    /// Returns the module that brought it; null for the kernel.
     pub(crate) fn owner(&self) -> *const bindings::module {
         self.owner.load(Relaxed)
     }
@@ -547,10 +547,20 @@ impl Event {
     ///
     /// `ENOMEM`.
     pub(crate) fn set_owner(&mut self, owner: Module<'_>, format: KVVec<u8>) -> Result {
+        self.set_module(owner)?;
+        self.format = Some(format);
+        Ok(())
+    }
+
+    /// Notes that it is the event of the module `owner`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn set_module(&mut self, owner: Module<'_>) -> Result {
         let name = owner.name().as_bytes();
         self.module.extend_from_slice(name, GFP_KERNEL)?;
         self.owner = Atomic::new(owner.as_ptr());
-        self.format = Some(format);
         Ok(())
     }
 

@@ -2,17 +2,14 @@
 
 //! KUnit tests: rtrace as a module that uses what it offers to Rust modules (`include/rtrace.rs`).
 
-// In a product other modules have this file.
-#[path = "include/rtrace.rs"]
-mod user;
-
-use self::user::{
-    print,
-    Instance as Used, //
-};
 use super::{
     check_version,
-    instances::set_event, //
+    instances::set_event,
+    user::{
+        self,
+        print,
+        Instance as Used, //
+    }, //
 };
 use crate::{
     buffers::{

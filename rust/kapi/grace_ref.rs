@@ -16,6 +16,7 @@ use core::{
 /// # Invariants
 ///
 /// The pointer is null, or to a `T` that stays as the caller of [`GraceRef::set`] promised.
+#[repr(transparent)]
 pub(crate) struct GraceRef<T: 'static> {
     pointer: SharedPtr<T>,
     /// What it hands out is shared by CPUs as a reference is.

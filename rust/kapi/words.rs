@@ -125,6 +125,7 @@ impl SharedU64 {
 }
 
 /// A pointer that all CPUs load and store; what it points to is its users' matter.
+#[repr(transparent)]
 pub(crate) struct SharedPtr<T> {
     address: SharedU64,
     target: PhantomData<fn() -> *mut T>,

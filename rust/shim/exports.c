@@ -46,3 +46,6 @@ EXPORT_SYMBOL_GPL(rtrace_array_destroy);
 EXPORT_SYMBOL_GPL(rtrace_array_set_clr_event);
 EXPORT_SYMBOL_GPL(rtrace_array_set_event);
 EXPORT_SYMBOL_GPL(rtrace_array_init_printk);
+EXPORT_SYMBOL_GPL(__rtrace_event_define);
+EXPORT_SYMBOL_GPL(rtrace_event_undefine);
+EXPORT_SYMBOL_GPL(rtrace_event_record);

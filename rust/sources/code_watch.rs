@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Probes in the code of modules, which comes and goes with them, whether they have tracepoints or not.
+//! Probes in the code of modules, and the events that it writes itself, which come and go with them, whether they have
+//! tracepoints or not.
 //!
 //! When a module comes or goes the definitions of dynamic events are locked, and a probe.
 
 use super::{
+    direct_event,
     dynamic,
     entry_hook, //
 };
@@ -37,6 +39,7 @@ impl ModuleFollower for ProbedCode {
                 entry_hook::forget(&|address| module.contains_init(address));
             }
             ModuleChange::Goes => {
+                direct_event::module_goes(module);
                 dynamic::code_goes(module.name());
                 entry_hook::forget(&|address| module.contains(address));
             }

@@ -9,6 +9,7 @@
 mod call_table;
 mod code_watch;
 mod defined;
+pub(crate) mod direct_event;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 pub(crate) mod dynamic;

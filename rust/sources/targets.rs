@@ -21,13 +21,23 @@ use crate::{
     },
     ring::{
         packed::PackedSize,
-        port::SharedWord as _, //
+        port::SharedWord as _,
+        pos::MAX_ORDER, //
     }, //
 };
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
 
 /// Most of them. Each is a place that every hit looks at while one after it is in use.
 const MOST: usize = 65;
+
+/// Bytes of the largest sub-buffer.
+pub(super) const LARGEST_SUBBUF: usize = PAGE_SIZE << MAX_ORDER;
+
+/// More bytes than the largest sub-buffer has.
+const TOO_LONG: usize = LARGEST_SUBBUF << 1;
 
 /// The files. Callers that change them have a lock of their own; writers, which have preemption disabled, use a file
 /// until `events::synchronize` has waited for them after it was removed.
@@ -115,6 +125,12 @@ impl RecordTargets {
     /// context.
     pub(super) fn miss(&self, pin: &CpuPin) {
         self.files(pin).for_each(|file| file.miss(pin));
+    }
+
+    /// Has each target count a record that is too long for sub-buffers of any size. Any context.
+    #[cold]
+    pub(super) fn refuse_too_long(&self, pin: &CpuPin) {
+        self.record(pin, TOO_LONG, |_| {});
     }
 
     /// Returns the most bytes of a record that all targets take on this CPU. Any context.

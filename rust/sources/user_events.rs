@@ -20,7 +20,10 @@ use super::{
         DefinedFields,
         FieldsDefinitions, //
     },
-    targets::RecordTargets, //
+    targets::{
+        RecordTargets,
+        LARGEST_SUBBUF, //
+    }, //
 };
 use crate::{
     event::format,
@@ -43,7 +46,6 @@ use crate::{
         COMMON,
         MOST_PAYLOAD, //
     },
-    ring::pos::MAX_ORDER,
     tasks::{
         programs,
         watch::TaskWatch, //
@@ -55,7 +57,10 @@ use crate::{
             UserCommand, //
         },
         field::UserField,
-        print,
+        print::{
+            self,
+            BytesForm, //
+        },
         record::{
             self,
             DynamicRule, //
@@ -82,7 +87,6 @@ use kernel::{
         self,
         Write, //
     },
-    page::PAGE_SIZE,
     prelude::*,
     str::CString,
     sync::{
@@ -106,12 +110,6 @@ crate::kapi::global::global_mutex! {
 crate::kapi::global::global_mutex! {
     static DEFINED: Mutex<FieldsDefinitions<UserEvent>> = FieldsDefinitions::new();
 }
-
-/// Bytes of the largest sub-buffer.
-const LARGEST_SUBBUF: usize = PAGE_SIZE << MAX_ORDER;
-
-/// More bytes than the largest sub-buffer has.
-const TOO_LONG: usize = LARGEST_SUBBUF << 1;
 
 /// What those who make and remove events have.
 struct UserEventChanges {
@@ -220,8 +218,7 @@ impl UserEvent {
     #[cold]
     fn write_long(&self, size: usize, read: impl FnOnce(&mut [u8]) -> bool) -> Result {
         if size >= LARGEST_SUBBUF {
-            // No ring takes so many, of sub-buffers of any size, and each counts that.
-            self.record(TOO_LONG, |_| {});
+            CpuPin::with(|pin| self.targets.refuse_too_long(pin));
             return Ok(());
         }
         let mut record = KVVec::from_elem(0, size, GFP_KERNEL | __GFP_NOWARN)?;
@@ -354,7 +351,7 @@ impl Source for UserEventSource {
     fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
         let (fields, text) = (&self.0.fields, self.0.text.text());
         let mut print = TextBuffer::new();
-        print::write_format(fields, text, &mut print)?;
+        print::write_format(fields, text, BytesForm::Word, &mut print)?;
         let declared = fields.iter().map(|field| field.declared(text));
         let (name, id) = (event.name(), event.id());
         format::write(w, name, id, declared, print.text(), [].into_iter())

@@ -15,12 +15,15 @@
 //! - `field`: the types, and where a field of each is in a record.
 //! - `request`: the arguments of the ioctls.
 //! - `record`: whether what a program wrote is a record.
+//! - `parts`: a record of what a module has written in parts.
 //! - `print`: definition and print format.
 //!
-//! Called by `sources`, which has the events. Nothing here knows the kernel.
+//! Called by `sources`, which has the events, and those of other modules, whose fields are defined in the same way. Nothing
+//! here knows the kernel.
 
 pub(crate) mod command;
 pub(crate) mod field;
+pub(crate) mod parts;
 pub(crate) mod print;
 pub(crate) mod record;
 pub(crate) mod request;

@@ -34,22 +34,50 @@ pub(crate) fn write_definition(
     w.write_char('\n')
 }
 
+/// How a print format has dynamic fields that are no strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BytesForm {
+    /// The word that says where they are, as in the kernel's user events.
+    Word,
+    /// The bytes.
+    Hex,
+}
+
 /// Writes the print format. Fails when `w` does.
-pub(crate) fn write_format(fields: &[UserField], text: &str, w: &mut dyn Write) -> fmt::Result {
+pub(crate) fn write_format(
+    fields: &[UserField],
+    text: &str,
+    bytes: BytesForm,
+    w: &mut dyn Write,
+) -> fmt::Result {
+    let is_hex = |field: &UserField| {
+        bytes == BytesForm::Hex && field.dynamic(text).is_some() && !field.has_chars(text)
+    };
     w.write_char('"')?;
     let mut before = "";
     for field in fields {
-        let conversion = field.conversion(text);
+        let conversion = match is_hex(field) {
+            true => "%s",
+            false => field.conversion(text),
+        };
         write!(w, "{before}{}={conversion}", field.name(text))?;
         before = " ";
     }
     w.write_char('"')?;
     for field in fields {
         let name = field.name(text);
-        match field.dynamic(text).filter(|_| field.has_chars(text)) {
-            Some(DynamicPlace::FromStart) => write!(w, ", __get_str({name})")?,
-            Some(DynamicPlace::FromWord) => write!(w, ", __get_rel_str({name})")?,
-            None => write!(w, ", REC->{name}")?,
+        let place = field.dynamic(text);
+        let rel = match place {
+            Some(DynamicPlace::FromWord) => "rel_",
+            _ => "",
+        };
+        match place {
+            Some(_) if field.has_chars(text) => write!(w, ", __get_{rel}str({name})")?,
+            Some(_) if is_hex(field) => write!(
+                w,
+                ", __print_hex(__get_{rel}dynamic_array({name}), __get_{rel}dynamic_array_len({name}))"
+            )?,
+            _ => write!(w, ", REC->{name}")?,
         }
     }
     Ok(())

@@ -8,7 +8,11 @@ use super::{
         UserCommand, //
     },
     field::UserField,
-    print,
+    parts::DynamicField,
+    print::{
+        self,
+        BytesForm, //
+    },
     record::{
         self,
         DynamicRule, //
@@ -188,9 +192,70 @@ fn texts_are_those_of_the_kernel() {
         let fields = fields(text).unwrap();
         let (mut w, mut printed) = (Bytes::default(), String::new());
         print::write_definition("e", &fields, own, &mut w).unwrap();
-        print::write_format(&fields, own, &mut printed).unwrap();
+        print::write_format(&fields, own, BytesForm::Word, &mut printed).unwrap();
         assert_eq!(String::from_utf8(w.0).unwrap(), line);
         assert_eq!(printed, format);
+    }
+}
+
+#[test]
+fn bytes_of_other_modules_are_in_the_format() {
+    let own = "u8 a; __rel_loc u8[] b; __data_loc u16[] c; __rel_loc char[] d";
+    let fields = fields(&format!("e {own}")).unwrap();
+    let mut printed = String::new();
+    print::write_format(&fields, own, BytesForm::Hex, &mut printed).unwrap();
+    assert_eq!(
+        printed,
+        "\"a=%u b=%s c=%s d=%s\", REC->a, \
+         __print_hex(__get_rel_dynamic_array(b), __get_rel_dynamic_array_len(b)), \
+         __print_hex(__get_dynamic_array(c), __get_dynamic_array_len(c)), __get_rel_str(d)"
+    );
+}
+
+#[test]
+fn a_record_of_parts_is_a_record() {
+    let own = "u8 a; __rel_loc char[] b; __data_loc u8[] c; __data_loc char[] d; __rel_loc u8[] e";
+    let fields = fields(&format!("e {own}")).unwrap();
+    let dynamic: Vec<_> = fields
+        .iter()
+        .filter_map(|field| DynamicField::of(field, own))
+        .collect();
+    let rules: Vec<_> = fields
+        .iter()
+        .filter_map(|field| DynamicRule::of(field, own))
+        .collect();
+    let fixed = 8 + record::least(&fields);
+    let write = |record: &mut [u8], parts: &[&[u8]]| {
+        let tails = dynamic.iter().zip(parts);
+        tails.fold(fixed, |at, (field, part)| field.write(record, at, part))
+    };
+    let size = |parts: &[&[u8]]| {
+        let tails = dynamic.iter().zip(parts);
+        fixed + tails.map(|(field, part)| field.len(part)).sum::<usize>()
+    };
+    for parts in [
+        [&b"ab"[..], b"\x01\x02\x03", b"text", b"end"],
+        [b"", b"", b"", b""],
+        [b"", b"\xff", b"", b"\xff\xfe"],
+        [&[b'x'; 1000], &[1; 3], &[b'y'; 60_000], &[2; 4000]],
+    ] {
+        let mut bytes = vec![0xee; size(&parts)];
+        assert_eq!(write(&mut bytes, &parts), bytes.len());
+        assert!(record::is_valid(&rules, &bytes));
+        // Each part is where its word says.
+        let place = |offset: usize, base: usize| {
+            let word = u32::from_le_bytes(bytes[offset..offset + 4].try_into().unwrap());
+            let at = base + (word & 0xffff) as usize;
+            &bytes[at..at + (word >> 16) as usize]
+        };
+        assert_eq!(place(9, 13), [parts[0], b"\0"].concat());
+        assert_eq!(place(13, 0), parts[1]);
+        assert_eq!(place(17, 0), [parts[2], b"\0"].concat());
+        assert_eq!(place(21, 25), parts[3]);
+        // A record without room has what there is room for, and nothing panics.
+        for len in (0..bytes.len().min(80)).chain([bytes.len() - 1]) {
+            write(&mut vec![0; len], &parts);
+        }
     }
 }
 

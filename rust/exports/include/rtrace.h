@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What rtrace offers to other modules: instances of their own, whose events they switch
- * and into which they print. The functions are those of <linux/trace.h> with an `r` before
- * their names; Documentation/modules.md says what is different and how a module is built.
+ * and into which they print, and events that they define and write without a tracepoint.
+ * The functions of instances are those of <linux/trace.h> with an `r` before their names;
+ * Documentation/modules.md says what is different and how a module is built.
  *
  * A module that calls any of these keeps rtrace loaded until it goes itself. Whatever it
- * has of rtrace it gives back before: an instance with rtrace_array_put().
+ * has of rtrace it gives back before: an instance with rtrace_array_put(), an event with
+ * rtrace_event_undefine().
  */
 #ifndef RTRACE_H
 #define RTRACE_H
@@ -20,8 +22,8 @@
 
 /*
  * The version of this interface. It grows with each change that a module which was built
- * before would not survive: rtrace gives such a module no instance, and says so in the
- * kernel's log.
+ * before would not survive: rtrace gives such a module no instance and no event, and says
+ * so in the kernel's log.
  */
 enum { RTRACE_API = 1 };
 
@@ -171,5 +173,100 @@ int rtrace_array_printk(struct rtrace_array *tr, unsigned long ip, const char *f
 __printf(3, 0)
 int rtrace_array_vprintk(struct rtrace_array *tr, unsigned long ip, const char *fmt,
 			 va_list args);
+
+/**
+ * struct rtrace_event - an event of a module, which has no tracepoint
+ * @enabled: how many instances record it; see rtrace_event_enabled()
+ * @defined: what rtrace knows of it
+ *
+ * A variable of the module, zeros before the event is defined. Only rtrace changes it.
+ */
+struct rtrace_event {
+	u32 enabled;
+	const void *defined;
+};
+
+/**
+ * struct rtrace_part - bytes of a record
+ * @bytes: where they are; not looked at if there are none
+ * @len: how many
+ */
+struct rtrace_part {
+	const void *bytes;
+	size_t len;
+};
+
+/* Called by rtrace_event_define(). */
+int __rtrace_event_define(struct module *owner, u32 api, struct rtrace_event *event,
+			  const char *system, const char *definition);
+
+/**
+ * rtrace_event_define - define an event
+ * @event: a variable of the module that stays until rtrace_event_undefine() has returned
+ * @system: the name of the event's system, or NULL for that of the module
+ * @definition: its name and its fields, `NAME TYPE FIELD; TYPE FIELD; ...`
+ *
+ * Types are those of user events: `u8` to `u64`, `s8` to `s64`, `char[N]`,
+ * `struct NAME FIELD SIZE`, and `__rel_loc TYPE[]` for bytes of any number, a string if
+ * TYPE is char. Fields follow each other in a record without gaps. The event is in
+ * `events/SYSTEM/NAME` of all instances and has all that others have: a filter, triggers,
+ * histograms, probes that follow it.
+ *
+ * Context: process context, may sleep. No lock of a file system is held.
+ * Return: 0, or
+ * * -ENOEXEC	the module was built for another version of this interface
+ * * -EINVAL	these are no names or no fields
+ * * -EBUSY	@event is defined
+ * * -EEXIST	another event has the name
+ * * -ENOSPC	there are too many events
+ * * -ENOMEM
+ */
+static inline int rtrace_event_define(struct rtrace_event *event, const char *system,
+				      const char *definition)
+{
+	return __rtrace_event_define(THIS_MODULE, RTRACE_API, event, system, definition);
+}
+
+/**
+ * rtrace_event_undefine - remove an event
+ * @event: one of rtrace_event_define(), or a variable without one
+ *
+ * When this returns no instance records the event any more; its records stay and keep their
+ * text. A module that goes without it has its events removed, and is told of in the
+ * kernel's log.
+ *
+ * Context: process context, may sleep. No lock of a file system is held.
+ */
+void rtrace_event_undefine(struct rtrace_event *event);
+
+/**
+ * rtrace_event_enabled - ask whether an event is recorded anywhere
+ * @event: the event
+ *
+ * What an event costs that is off: a load and a branch. Asked before its fields are made.
+ *
+ * Context: any, NMI included.
+ */
+static inline bool rtrace_event_enabled(const struct rtrace_event *event)
+{
+	return unlikely(READ_ONCE(event->enabled));
+}
+
+/**
+ * rtrace_event_record - record an event
+ * @event: the event
+ * @parts: first the bytes of all fields, in which a `__rel_loc` field has four of any
+ *	value; then one part for each of these fields, whose NUL is added if it is a string
+ * @number: how many parts
+ *
+ * An event whose instance is full, or whose recording is off, is lost and counted there, as
+ * one that is longer than a sub-buffer is.
+ *
+ * Context: any, NMI included.
+ * Return: 0, -EBADF if the event is not defined, or -EINVAL if the parts are not those of
+ * its fields.
+ */
+int rtrace_event_record(struct rtrace_event *event, const struct rtrace_part *parts,
+			unsigned int number);
 
 #endif /* RTRACE_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What rtrace offers to Rust modules: instances of their own, whose events they switch and into which they print.
+//! What rtrace offers to Rust modules: instances of their own, whose events they switch and into which they print, and
+//! events that they define and write without C (`events.rs`).
 //!
 //! A module takes this file into its crate, as modules out of the kernel's tree have no crates of others:
 //!
@@ -11,12 +12,35 @@
 //! let instance = rtrace::Instance::get(c"mine")?;
 //! instance.set_event(c"sched:sched_switch")?;
 //! rtrace::print!(instance, "{} of {}", 1, 2);
+//!
+//! rtrace::event! {
+//!     /// The device was written to.
+//!     DeviceWrite = "mine:device_write"(length: usize, begin: &[u8]);
+//! }
+//! let defined = rtrace::DefinedEvent::<DeviceWrite>::new()?;
+//! DeviceWrite::record(6, b"hello\n");
 //! ```
 //!
 //! and is linked against rtrace's `Module.symvers` (`KBUILD_EXTRA_SYMBOLS`). It keeps rtrace loaded until it goes itself.
 //! `rtrace.h` beside this file is the same for C, and Documentation/modules.md tells of both.
 
 #![allow(dead_code, reason = "a module need not use all of it")]
+
+mod events;
+
+#[allow(
+    unused_imports,
+    reason = "what `event!` uses, in a module that has any"
+)]
+pub(crate) use self::events::{
+    event,
+    one,
+    DefinedEvent,
+    EventParts,
+    EventPlace,
+    EventType,
+    FieldType, //
+};
 
 use core::{
     marker::PhantomData,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A whole event, for each tracer that has enabled it. */
 #include <linux/module.h>
+#include <linux/trace_events.h>
 #include <events.h>
+#include <rtrace.h>
 
 #include "bench.h"
 
@@ -30,6 +32,80 @@ static noinline void make_strings(struct bench *bench)
 	for (i = 0; i < events; i++)
 		trace_rtbench_string(text);
 	ended(bench, began, 0);
+}
+
+/*
+ * The same numbers as an event that this module defines and writes itself, and as the one
+ * that a module can have of ftrace without a tracepoint: a synthetic one.
+ */
+static struct rtrace_event direct;
+static struct synth_field_desc synthetic_fields[] = {
+	{ .type = "u64", .name = "number" },
+	{ .type = "u64", .name = "value" },
+};
+static struct trace_event_file *synthetic;
+
+static noinline void write_direct(struct bench *bench)
+{
+	u32 i, events = bench->wanted, failed = 0;
+	u64 began = rdtsc();
+
+	for (i = 0; i < events; i++) {
+		if (rtrace_event_enabled(&direct)) {
+			const u64 numbers[] = { i, 42 };
+			const struct rtrace_part part = { numbers, sizeof(numbers) };
+
+			failed += !!rtrace_event_record(&direct, &part, 1);
+		}
+	}
+	ended(bench, began, failed);
+}
+
+static noinline void write_synthetic(struct bench *bench)
+{
+	u32 i, events = bench->wanted, failed = 0;
+	u64 began = rdtsc();
+
+	for (i = 0; i < events; i++) {
+		u64 numbers[] = { i, 42 };
+
+		failed += !synthetic || synth_event_trace_array(synthetic, numbers, ARRAY_SIZE(numbers));
+	}
+	ended(bench, began, failed);
+}
+
+/* What is not there refuses all events. */
+static void find_synthetic(void)
+{
+	synthetic = trace_get_event_file("rtg-bench", "synthetic", "rtbench_direct");
+	if (IS_ERR(synthetic))
+		synthetic = NULL;
+}
+
+static void leave_synthetic(void)
+{
+	if (synthetic)
+		trace_put_event_file(synthetic);
+	synthetic = NULL;
+}
+
+static int direct_init(void)
+{
+	int err = rtrace_event_define(&direct, NULL, "rtbench_direct u64 number; u64 value");
+
+	if (err)
+		return err;
+	err = synth_event_create("rtbench_direct", synthetic_fields,
+				 ARRAY_SIZE(synthetic_fields), THIS_MODULE);
+	if (err)
+		rtrace_event_undefine(&direct);
+	return err;
+}
+
+static void direct_exit(void)
+{
+	synth_event_delete("rtbench_direct");
+	rtrace_event_undefine(&direct);
 }
 
 /* What a dynamic event records of this module: a string of 24 bytes with its end. */
@@ -79,16 +155,27 @@ const struct row event_rows[] = {
 	{ .name = "inside", .measure = call_inside },
 	{ .name = "event", .measure = make_events },
 	{ .name = "string", .measure = make_strings },
+	{ .name = "direct", .measure = write_direct },
+	{ .name = "synthetic", .measure = write_synthetic,
+	  .begin = find_synthetic, .end = leave_synthetic },
 	{}
 };
 
 int events_init(void)
 {
-	return rtrace_register_events(THIS_MODULE, rt_events_first, rt_events_last,
-				      rt_evals_first, rt_evals_last);
+	int err = direct_init();
+
+	if (err)
+		return err;
+	err = rtrace_register_events(THIS_MODULE, rt_events_first, rt_events_last,
+				     rt_evals_first, rt_evals_last);
+	if (err)
+		direct_exit();
+	return err;
 }
 
 void events_exit(void)
 {
 	rtrace_unregister_events(THIS_MODULE);
+	direct_exit();
 }

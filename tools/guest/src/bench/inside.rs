@@ -259,6 +259,18 @@ const STRINGS: Maker = Maker {
     event: "events/rtbench/rtbench_string",
 };
 
+/// What a module writes itself: of ftrace a synthetic event, of rtrace a direct one.
+const WRITTEN: [Maker; 2] = [
+    Maker {
+        row: "synthetic",
+        event: "events/synthetic/rtbench_direct",
+    },
+    Maker {
+        row: "direct",
+        event: "events/rtbench/rtbench_direct",
+    },
+];
+
 /// The cost of the event in each context, with `set` done before and `unset` after.
 fn event_costs(
     kernel: &Kernel,
@@ -357,6 +369,17 @@ pub fn event(context: &Context, table: &mut Table) -> Check {
     for &(name, set, unset, before) in rows {
         let ftrace = event_costs(&kernel, &sides.0, set, unset, before)?;
         let rtrace = event_costs(&kernel, &sides.1, set, unset, before)?;
+        for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
+            table.add(pair(name, long, *ftrace, *rtrace));
+        }
+    }
+    let [of_ftrace, of_rtrace] = WRITTEN;
+    for (name, on) in [
+        ("of a module, without a tracepoint", "1"),
+        ("the same, off", "0"),
+    ] {
+        let ftrace = costs_of(&kernel, &sides.0, of_ftrace, (&[], &[]), FIRST, on)?;
+        let rtrace = costs_of(&kernel, &sides.1, of_rtrace, (&[], &[]), FIRST, on)?;
         for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
             table.add(pair(name, long, *ftrace, *rtrace));
         }
