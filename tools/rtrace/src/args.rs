@@ -49,7 +49,7 @@ pub enum Subcommand {
     Latency(Latency),
     /// Keep the events that led to another one
     Snapshot(Snapshot),
-    /// Write a recording as JSON trace events, for ui.perfetto.dev
+    /// Write a recording for other programs: ui.perfetto.dev, babeltrace2, Trace Compass
     Export(Export),
     /// Record with trace-cmd, with rtracefs in the place of tracefs
     Record(TraceCmdArguments),
@@ -220,6 +220,14 @@ pub struct Snapshot {
     pub span: Span,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// JSON trace events, for ui.perfetto.dev: a file
+    Json,
+    /// Common Trace Format 1.8, for babeltrace2 and Trace Compass: a folder
+    Ctf,
+}
+
 #[derive(Args, Debug)]
 pub struct Export {
     /// Events to record: SYSTEM:EVENT, SYSTEM or a pattern; without it what runs when
@@ -228,9 +236,13 @@ pub struct Export {
     /// Lines of trace_pipe_json that were kept, instead of a new recording; - is stdin
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Where to write; - is stdout
-    #[arg(short, long, value_name = "FILE", default_value = "trace.json")]
-    pub output: PathBuf,
+    /// What to write
+    #[arg(long, value_enum, default_value = "json")]
+    pub format: ExportFormat,
+    /// Where to write; without it trace.json, and - is stdout; with ctf a folder, which is new or
+    /// empty, without it trace.ctf
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
     /// KiB of each CPU's buffer
     #[arg(long, value_name = "KIB")]
     pub size: Option<u64>,

@@ -11,6 +11,8 @@ use std::path::Path;
 pub enum Status {
     /// The kernel refused something, or a file could not be written.
     Failed = 1,
+    /// The command line is wrong.
+    Usage = 2,
     /// Tracing does not work here: `rtrace doctor` tells why.
     NoTracing = 3,
     /// The command is there and cannot be run.

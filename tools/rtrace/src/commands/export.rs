@@ -1,260 +1,127 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export`: what `trace_pipe_json` says as JSON trace events, which ui.perfetto.dev and
-//! chrome://tracing open.
+//! `rtrace export`: what `trace_pipe_json` says, in a format that other programs read.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | `perfetto` | JSON trace events |
+//! | `ctf` | the folder of a Common Trace Format trace |
+//! | `stream`, `packet` | the events and losses of a CPU in one of its files; a packet of that |
+//! | `shape`, `tsdl` | which types the fields of an event have; how the metadata say so |
+//!
+//! `packet`, `shape` and `tsdl` are pure.
 
-use crate::args::Export;
+mod ctf;
+mod packet;
+mod perfetto;
+mod shape;
+mod stream;
+mod tsdl;
+
+use crate::args::{Export, ExportFormat};
 use crate::commands::report_losses;
-use crate::fault::of_file;
+use crate::fault::{fault, of_file, Status};
 use crate::instance::Instance;
 use crate::job::{code, Job, Pipe, Watch};
 use crate::output::Output;
 use crate::parse::record::Record;
-use crate::parse::symbol;
 use crate::tree::Tree;
 use anyhow::{Context, Result};
-use serde_json::{json, Value};
-use std::collections::BTreeMap;
+use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 /// What is recorded unless something else is asked for: which task runs where, and interrupts.
 const USUAL: &[&str] = &["sched:sched_switch", "sched:sched_waking", "irq"];
-/// The process whose threads are the CPUs: no task has this number.
-const CPUS: i64 = 999_999_999;
-/// How the names of events begin and end that begin and end something.
-const PAIRS: &[(&str, &str)] = &[("_entry", "_exit"), ("_enter", "_exit"), ("_start", "_end")];
-/// The systems whose beginnings and ends belong to a CPU; those of others belong to the task.
-const OF_CPUS: &[&str] = &["irq", "irq_vectors", "timer"];
 
-/// Where a slice is drawn: process and thread.
-type Track = (i64, i64);
-
-/// Something that has begun: `SYSTEM:STEM`, how it is called, since when, with which fields.
-struct OpenSlice {
-    stem: String,
-    name: String,
-    ts: u64,
-    fields: Value,
-}
-
-/// Makes trace events of records.
-struct Converter<W: Write> {
-    out: W,
-    written: u64,
+/// How many events were written, and how many the recording lost.
+#[derive(Debug, PartialEq, Eq)]
+struct Written {
+    events: u64,
     lost: u64,
-    begun: BTreeMap<Track, Vec<OpenSlice>>,
-    /// What each CPU runs: pid, and since when.
-    running: BTreeMap<u32, (i64, u64)>,
-    names: BTreeMap<Track, String>,
 }
 
-/// Whether an event begins or ends something.
-enum Edge {
-    Begin,
-    End,
+/// A trace that is being written.
+trait TraceFormat {
+    /// Adds an event, or a loss.
+    fn add(&mut self, record: &Record) -> Result<()>;
+
+    /// Writes what is left.
+    fn finish(self: Box<Self>) -> Result<Written>;
 }
 
-/// Returns the stem of the name of an event that begins or ends something.
-fn edge(event: &str) -> Option<(Edge, String)> {
-    if let Some(rest) = event.strip_prefix("sys_enter") {
-        return Some((Edge::Begin, format!("sys{rest}")));
-    }
-    if let Some(rest) = event.strip_prefix("sys_exit") {
-        return Some((Edge::End, format!("sys{rest}")));
-    }
-    for (begin, end) in PAIRS {
-        if let Some(stem) = event.strip_suffix(begin) {
-            return Some((Edge::Begin, stem.to_string()));
+/// Where a trace goes, and as what.
+struct Target<'a> {
+    format: ExportFormat,
+    path: &'a Path,
+}
+
+impl<'a> Target<'a> {
+    /// Returns the one that the command line names.
+    ///
+    /// # Errors
+    ///
+    /// [`Status::Usage`] for a folder on stdout.
+    fn of(export: &'a Export) -> Result<Self> {
+        let format = export.format;
+        let usual = Path::new(match format {
+            ExportFormat::Json => "trace.json",
+            ExportFormat::Ctf => "trace.ctf",
+        });
+        let target = Self {
+            format,
+            path: export.output.as_deref().unwrap_or(usual),
+        };
+        if format == ExportFormat::Ctf && target.is_stdout() {
+            let text = "--output -: with --format ctf it is a folder, which cannot go to stdout";
+            return Err(fault(Status::Usage, text));
         }
-        if let Some(stem) = event.strip_suffix(end) {
-            return Some((Edge::End, stem.to_string()));
-        }
-    }
-    None
-}
-
-/// Returns microseconds.
-fn us(ns: u64) -> f64 {
-    ns as f64 / 1000.0
-}
-
-impl<W: Write> Converter<W> {
-    fn new(mut out: W) -> Result<Self> {
-        out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-        Ok(Self {
-            out,
-            written: 0,
-            lost: 0,
-            begun: BTreeMap::new(),
-            running: BTreeMap::new(),
-            names: BTreeMap::new(),
-        })
+        Ok(target)
     }
 
-    fn put(&mut self, value: &Value) -> Result<()> {
-        let separator = if self.written == 0 { "\n" } else { ",\n" };
-        self.written += 1;
-        Ok(write!(self.out, "{separator}{value}")?)
+    fn is_stdout(&self) -> bool {
+        self.path == Path::new("-")
     }
 
-    fn slice(
-        &mut self,
-        (pid, tid): Track,
-        name: &str,
-        from: u64,
-        to: u64,
-        args: &Value,
-    ) -> Result<()> {
-        let dur = us(to.saturating_sub(from));
-        self.put(&json!({
-            "ph": "X", "name": name, "pid": pid, "tid": tid, "ts": us(from), "dur": dur, "args": args,
-        }))
+    /// Begins the trace.
+    fn create(&self) -> Result<Box<dyn TraceFormat>> {
+        let file: Box<dyn Write> = match self.format {
+            ExportFormat::Ctf => return Ok(Box::new(ctf::TraceFolder::create(self.path)?)),
+            ExportFormat::Json if self.is_stdout() => Box::new(std::io::stdout()),
+            ExportFormat::Json => Box::new(of_file(self.path, File::create(self.path))?),
+        };
+        Ok(Box::new(perfetto::EventList::new(BufWriter::new(file))?))
     }
 
-    /// Names a track, by the last name that is seen.
-    fn name(&mut self, track: Track, name: &str) {
-        if self.names.get(&track).is_none_or(|known| known != name) {
-            self.names.insert(track, name.to_string());
-        }
-    }
-
-    /// Adds a line of `trace_pipe_json`.
-    fn add(&mut self, line: &str) -> Result<()> {
-        let record =
-            Record::of(line).with_context(|| format!("not a line of trace_pipe_json: {line}"))?;
-        let cpu = (CPUS, i64::from(record.cpu));
-        self.name(cpu, &format!("CPU {}", record.cpu));
-        if let Some(lost) = record.lost {
-            self.lost += lost;
+    /// Tells what was written, unless that is on stdout.
+    fn report(&self, out: Output, written: &Written) -> Result<()> {
+        if self.is_stdout() {
             return Ok(());
         }
-        let task = (
-            record.tgid.filter(|tgid| *tgid != 0).unwrap_or(record.pid),
-            record.pid,
-        );
-        self.name(task, &record.comm);
-        let fields = Value::Object(record.fields.clone());
-        match (&record.system[..], &record.event[..]) {
-            ("sched", "sched_switch") => self.switch(&record, cpu, &fields),
-            ("ftrace", "funcgraph_entry" | "fgraph_retaddr_entry") => Ok(()),
-            ("ftrace", "funcgraph_exit") => {
-                let time = |name| record.number(name).and_then(|ns| u64::try_from(ns).ok());
-                match (time("calltime"), time("rettime")) {
-                    (Some(from), Some(to)) => {
-                        let function = record.text("func").map_or("?", symbol::function);
-                        self.slice(task, function, from, to, &fields)
-                    }
-                    _ => Ok(()),
-                }
-            }
-            (system, event) => {
-                let track = if OF_CPUS.contains(&system) { cpu } else { task };
-                match edge(event) {
-                    Some((Edge::Begin, stem)) => {
-                        let name = match record.text("name") {
-                            Some(name) => format!("{stem} {name}"),
-                            None => stem.clone(),
-                        };
-                        let name = match (event, record.number("id")) {
-                            ("sys_enter", Some(id)) => format!("system call {id}"),
-                            _ => name,
-                        };
-                        self.begun.entry(track).or_default().push(OpenSlice {
-                            stem: format!("{system}:{stem}"),
-                            name,
-                            ts: record.ts,
-                            fields,
-                        });
-                        Ok(())
-                    }
-                    Some((Edge::End, stem)) => {
-                        self.end(track, &format!("{system}:{stem}"), record.ts)
-                    }
-                    None => self.put(&json!({
-                        "ph": "i", "s": "t", "name": event, "cat": system, "pid": task.0,
-                        "tid": task.1, "ts": us(record.ts), "args": fields,
-                    })),
-                }
-            }
+        let Written { events, lost } = written;
+        let path = self.path.display().to_string();
+        if out.json {
+            return out.object(&json!({"file": path, "events": events, "lost": lost}));
         }
-    }
-
-    /// Ends what has begun last of that stem; what began after it has lost its end.
-    fn end(&mut self, track: Track, stem: &str, ts: u64) -> Result<()> {
-        let begun = self.begun.entry(track).or_default();
-        let Some(at) = begun.iter().rposition(|begun| begun.stem == stem) else {
-            return Ok(());
+        let next = match self.format {
+            ExportFormat::Json => "open it in https://ui.perfetto.dev".to_string(),
+            ExportFormat::Ctf => format!("show it with babeltrace2 {path}"),
         };
-        let first = begun.drain(at..).next();
-        match first {
-            Some(begun) => self.slice(track, &begun.name, begun.ts, ts, &begun.fields),
-            None => Ok(()),
-        }
-    }
-
-    /// Ends what the CPU ran, under the name that the task has then: it may have executed a program.
-    fn switch(&mut self, record: &Record, cpu: Track, fields: &Value) -> Result<()> {
-        let next = record.number("next_pid").unwrap_or(0);
-        let before = match next {
-            0 => self.running.remove(&record.cpu),
-            _ => self.running.insert(record.cpu, (next, record.ts)),
-        };
-        match before {
-            Some((pid, ts)) if record.number("prev_pid") == Some(pid) => {
-                let name = record.text("prev_comm").unwrap_or("?");
-                self.slice(cpu, &format!("{name} [{pid}]"), ts, record.ts, fields)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes the names of tracks and the end. Returns how many events were written and lost.
-    fn finish(mut self) -> Result<(u64, u64)> {
-        let slices = self.written;
-        self.put(
-            &json!({"ph": "M", "name": "process_name", "pid": CPUS, "args": {"name": "CPUs"}}),
-        )?;
-        for ((pid, tid), name) in std::mem::take(&mut self.names) {
-            self.put(&json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}))?;
-            if pid == tid {
-                self.put(
-                    &json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}),
-                )?;
-            }
-        }
-        self.out.write_all(b"\n]}\n")?;
-        self.out.flush()?;
-        Ok((slices, self.lost))
+        out.line(&format!("{path}: {events} events, {lost} lost; {next}"))
     }
 }
 
-/// Opens what is written to.
-fn created(path: &Path) -> Result<Box<dyn Write>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(BufWriter::new(std::io::stdout())));
-    }
-    let file = of_file(path, File::create(path))?;
-    Ok(Box::new(BufWriter::new(file)))
-}
-
-/// Tells what was written, unless that is on stdout.
-fn report(out: Output, path: &Path, (written, lost): (u64, u64)) -> Result<()> {
-    if path == Path::new("-") {
-        return Ok(());
-    }
-    let file = path.display().to_string();
-    if out.json {
-        return out.object(&json!({"file": file, "events": written, "lost": lost}));
-    }
-    out.line(&format!(
-        "{file}: {written} events, {lost} lost; open it in https://ui.perfetto.dev"
-    ))
+/// Adds a line of `trace_pipe_json`.
+fn add_line(trace: &mut dyn TraceFormat, line: &str) -> Result<()> {
+    let record =
+        Record::of(line).with_context(|| format!("not a line of trace_pipe_json: {line}"))?;
+    trace.add(&record)
 }
 
 /// Records and writes. Returns the exit status.
 pub fn run(tree: &Tree, out: Output, export: &Export) -> Result<u8> {
+    let target = Target::of(export)?;
     let instance = Instance::new(tree, "export")?;
     if let Some(size) = export.size {
         instance.put("buffer_size_kb", &size.to_string())?;
@@ -262,7 +129,7 @@ pub fn run(tree: &Tree, out: Output, export: &Export) -> Result<u8> {
     instance.put("options/record-tgid", "1")?;
     let mut job = Job::prepare(&export.span, &instance, Watch::Events)?;
     let mut pipe = Pipe::open(&instance, "trace_pipe_json")?;
-    let mut converter = Converter::new(created(&export.output)?)?;
+    let mut trace = target.create()?;
     match export.events.is_empty() {
         true => instance.enable(
             &USUAL
@@ -273,145 +140,70 @@ pub fn run(tree: &Tree, out: Output, export: &Export) -> Result<u8> {
         false => instance.enable(&export.events)?,
     }
     job.begin()?;
-    job.read(&mut pipe, &mut |line| converter.add(line))?;
-    job.read_rest(&mut pipe, &mut |line| converter.add(line))?;
+    job.read(&mut pipe, &mut |line| add_line(&mut *trace, line))?;
+    job.read_rest(&mut pipe, &mut |line| add_line(&mut *trace, line))?;
     report_losses(&instance)?;
-    report(out, &export.output, converter.finish()?)?;
+    target.report(out, &trace.finish()?)?;
     Ok(code(job.end()?))
 }
 
 /// Writes what was kept. Returns the exit status.
 pub fn convert(out: Output, export: &Export) -> Result<u8> {
+    let target = Target::of(export)?;
     let input = export.input.as_deref().unwrap_or(Path::new("-"));
     let reader: Box<dyn BufRead> = match input == Path::new("-") {
         true => Box::new(std::io::stdin().lock()),
         false => Box::new(BufReader::new(of_file(input, File::open(input))?)),
     };
-    let mut converter = Converter::new(created(&export.output)?)?;
+    let mut trace = target.create()?;
     for line in reader.lines() {
-        converter.add(&line?)?;
+        add_line(&mut *trace, &line?)?;
     }
-    report(out, &export.output, converter.finish()?)?;
+    target.report(out, &trace.finish()?)?;
     Ok(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{CommandLine, Subcommand};
+    use crate::fault::exit_status;
+    use clap::Parser;
 
-    fn converted(lines: &[&str]) -> Vec<Value> {
-        let mut bytes = Vec::new();
-        let mut converter = Converter::new(&mut bytes).expect("a converter");
-        for line in lines {
-            converter.add(line).expect(line);
-        }
-        converter.finish().expect("the end");
-        let value: Value = serde_json::from_slice(&bytes).expect("JSON");
-        value["traceEvents"].as_array().expect("a list").clone()
-    }
-
-    fn event(cpu: u32, ts: u64, event: &str, fields: &str) -> String {
-        let (system, event) = event.split_once(':').expect("a system");
-        format!(
-            r#"{{"cpu":{cpu},"ts":{ts},"comm":"sh","pid":7,"tgid":5,"flags":".","system":"{system}","event":"{event}","fields":{fields}}}"#
-        )
-    }
-
-    fn slices(events: &[Value]) -> Vec<(String, f64, f64)> {
-        let is_slice = |event: &&Value| event["ph"] == "X";
-        let slice = |event: &Value| {
-            let name = event["name"].as_str().expect("a name").to_string();
-            (
-                name,
-                event["ts"].as_f64().expect("ts"),
-                event["dur"].as_f64().expect("dur"),
-            )
+    fn parsed(words: &[&str]) -> Export {
+        let line = CommandLine::parse_from([&["rtrace", "export"], words].concat());
+        let Subcommand::Export(export) = line.subcommand else {
+            panic!("another subcommand");
         };
-        events.iter().filter(is_slice).map(slice).collect()
+        export
     }
 
     #[test]
-    fn a_task_is_a_slice_of_its_cpu_from_switch_to_switch() {
-        let on = event(
-            1,
-            2000,
-            "sched:sched_switch",
-            r#"{"prev_pid":0,"next_comm":"ls","next_pid":9}"#,
-        );
-        let off = event(
-            1,
-            5500,
-            "sched:sched_switch",
-            r#"{"prev_comm":"ls","prev_pid":9,"next_comm":"swapper/1","next_pid":0}"#,
-        );
-        let on_again = event(
-            1,
-            9000,
-            "sched:sched_switch",
-            r#"{"prev_pid":0,"next_comm":"ls","next_pid":9}"#,
-        );
-        let events = converted(&[&on, &off, &on_again]);
-        assert_eq!(slices(&events), [("ls [9]".to_string(), 2.0, 3.5)]);
-        let named = events
-            .iter()
-            .find(|e| e["ph"] == "M" && e["tid"] == 1 && e["pid"] == CPUS);
-        assert_eq!(named.expect("a name")["args"]["name"], "CPU 1");
-    }
-
-    #[test]
-    fn beginnings_and_ends_are_slices_and_lost_ends_are_left_out() {
-        let lines = [
-            event(0, 1000, "raw_syscalls:sys_enter", r#"{"id":1}"#),
-            event(
-                0,
-                1500,
-                "irq:irq_handler_entry",
-                r#"{"irq":4,"name":"ttyS0"}"#,
-            ),
-            event(0, 1600, "irq:softirq_entry", r#"{"vec":1}"#),
-            event(0, 1700, "irq:irq_handler_exit", r#"{"irq":4,"ret":1}"#),
-            event(0, 3000, "raw_syscalls:sys_exit", r#"{"id":1,"ret":0}"#),
-            event(0, 3100, "raw_syscalls:sys_exit", r#"{"id":1,"ret":0}"#),
+    fn each_format_has_a_usual_place() {
+        let rows = [
+            (&[][..], ExportFormat::Json, "trace.json"),
+            (&["-o", "-"], ExportFormat::Json, "-"),
+            (&["--format", "ctf"], ExportFormat::Ctf, "trace.ctf"),
+            (&["--format", "ctf", "-o", "x"], ExportFormat::Ctf, "x"),
         ];
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let events = converted(&lines);
-        assert_eq!(
-            slices(&events),
-            [
-                ("irq_handler ttyS0".to_string(), 1.5, 0.2),
-                ("system call 1".to_string(), 1.0, 2.0),
-            ]
-        );
-        let call = events
-            .iter()
-            .find(|e| e["name"] == "system call 1")
-            .expect("a call");
-        assert_eq!((&call["pid"], &call["tid"]), (&json!(5), &json!(7)));
+        for (words, format, path) in rows {
+            let export = parsed(words);
+            let target = Target::of(&export).expect("a target");
+            assert_eq!((target.format, target.path), (format, Path::new(path)));
+        }
     }
 
     #[test]
-    fn other_events_are_instants_and_calls_have_their_own_times() {
-        let wake = event(0, 1000, "sched:sched_waking", r#"{"pid":3}"#);
-        let call = event(
-            0,
-            9000,
-            "ftrace:funcgraph_exit",
-            r#"{"func":"vfs_read+0x4/0x40","depth":0,"calltime":4000,"rettime":8000}"#,
-        );
-        let events = converted(&[&wake, &call, r#"{"cpu":0,"lost":3}"#]);
-        assert_eq!(slices(&events), [("vfs_read".to_string(), 4.0, 4.0)]);
-        let instant = events.iter().find(|e| e["ph"] == "i").expect("an instant");
-        assert_eq!(
-            (&instant["name"], &instant["args"]["pid"]),
-            (&json!("sched_waking"), &json!(3))
-        );
+    fn a_folder_on_stdout_is_a_wrong_command_line() {
+        let export = parsed(&["--format", "ctf", "-o", "-"]);
+        let error = Target::of(&export).err().expect("a refusal");
+        assert_eq!(exit_status(&error), (2, true));
     }
 
     #[test]
-    fn nothing_is_an_empty_trace_and_nonsense_an_error() {
-        assert_eq!(converted(&[]).len(), 1);
-        let mut bytes = Vec::new();
-        let mut converter = Converter::new(&mut bytes).expect("a converter");
-        assert!(converter.add("nonsense").is_err());
+    fn nonsense_is_an_error_that_shows_it() {
+        let mut list = perfetto::EventList::new(Vec::new()).expect("a list");
+        let error = add_line(&mut list, "nonsense").expect_err("an error");
+        assert!(error.to_string().ends_with("trace_pipe_json: nonsense"));
     }
 }

@@ -19,9 +19,13 @@ pub struct Record {
     pub pid: i64,
     pub tgid: Option<i64>,
     #[serde(default)]
+    pub flags: String,
+    #[serde(default)]
     pub system: String,
     #[serde(default)]
     pub event: String,
+    /// The number of an event that has no name.
+    pub r#type: Option<u64>,
     #[serde(default)]
     pub fields: Map<String, Value>,
 }
@@ -60,6 +64,13 @@ mod tests {
             (Some(131), Some("cat"))
         );
         assert_eq!((record.lost, record.tgid), (None, None));
+    }
+
+    #[test]
+    fn an_event_without_a_name_has_a_number() {
+        let record = Record::of(r#"{"cpu":0,"ts":5,"flags":".....","type":77}"#).expect("an event");
+        assert_eq!((record.r#type, &record.event[..]), (Some(77), ""));
+        assert_eq!(record.flags, ".....");
     }
 
     #[test]
