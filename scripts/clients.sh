@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154
 #
 # Debian's programs, unmodified, run on rtracefs in a guest with the stock kernel.
-# Sourced by `record-clients`, `function-clients`, `dynamic-clients`, `system-clients` and `reader-clients` after lib.sh.
+# Sourced by scripts/*-clients after lib.sh.
 
 # In the root: unpack the packages in $1, have $3 put programs below $1/tree, and add all that these need.
 # shellcheck disable=SC2016 # expanded by the inner shell
@@ -90,7 +90,7 @@ said() {
 		failed=$((failed + 1))
 	fi
 }
-limit=60
+limit=300
 . /root/calls
 # has FILE: whether the output is as it has to be.
 has() {
