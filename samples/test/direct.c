@@ -7,27 +7,21 @@
  *
  * With forget=1 the module goes without undefining the event.
  */
-#include <linux/bottom_half.h>
 #include <linux/delay.h>
-#include <linux/interrupt.h>
-#include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
-#include <linux/nmi.h>
 #include <linux/string.h>
-#include <asm/nmi.h>
 #include <rtrace.h>
 
-#include "../../tools/guest/stress/nmi.h"
+#include "contexts.h"
 
 static bool forget;
 module_param(forget, bool, 0);
 
 static struct rtrace_event event;
-static atomic_t nmi_wanted;
 static u64 count;
 
-static void record_from(const char *context)
+static void from_context(const char *context)
 {
 	struct {
 		u64 count;
@@ -42,29 +36,6 @@ static void record_from(const char *context)
 	if (rtrace_event_enabled(&event))
 		WARN_ON_ONCE(rtrace_event_record(&event, parts, ARRAY_SIZE(parts)));
 }
-
-static void on_tasklet(struct tasklet_struct *unused)
-{
-	record_from("softirq");
-}
-
-static int on_nmi(unsigned int type, struct pt_regs *regs)
-{
-	if (!atomic_cmpxchg(&nmi_wanted, 1, 0))
-		return NMI_DONE;
-	record_from("NMI");
-	return NMI_HANDLED;
-}
-
-static void on_work(struct irq_work *unused)
-{
-	record_from("interrupt");
-	atomic_set(&nmi_wanted, 1);
-	send_nmi_to(smp_processor_id());
-}
-
-static DECLARE_TASKLET(tasklet, on_tasklet);
-static struct irq_work work = IRQ_WORK_INIT_HARD(on_work);
 
 /* Written whether it is enabled or not, and whether it is defined or not. */
 static struct rtrace_event stormy;
@@ -120,29 +91,14 @@ static int storm(void)
 	return err;
 }
 
-static int contexts(void)
-{
-	unsigned int i;
-
-	record_from("task");
-	local_bh_disable();
-	tasklet_schedule(&tasklet);
-	local_bh_enable();
-	tasklet_kill(&tasklet);
-	irq_work_queue(&work);
-	irq_work_sync(&work);
-	for (i = 0; i < 10000 && atomic_read(&nmi_wanted); i++)
-		usleep_range(100, 200);
-	return 0;
-}
-
 static int set_step(const char *text, const struct kernel_param *kp)
 {
-	if (sysfs_streq(text, "contexts"))
-		return contexts();
 	if (sysfs_streq(text, "storm"))
 		return storm();
-	return -EINVAL;
+	if (!sysfs_streq(text, "contexts"))
+		return -EINVAL;
+	visit_contexts();
+	return 0;
 }
 
 static const struct kernel_param_ops step_ops = { .set = set_step };
@@ -172,17 +128,14 @@ static int refused(void)
 
 static int __init direct_init(void)
 {
-	int err = map_apic();
+	int err = contexts_init();
 
 	if (err)
 		return err;
-	err = register_nmi_handler(NMI_LOCAL, on_nmi, 0, "rtrace_direct");
-	if (err)
-		goto out_unmap;
 	err = rtrace_event_define(&event, NULL,
 				  "direct u64 count; char letter; __rel_loc char[] context");
 	if (err)
-		goto out_unregister;
+		goto out_contexts;
 	err = refused();
 	if (err)
 		goto out_undefine;
@@ -190,10 +143,8 @@ static int __init direct_init(void)
 
 out_undefine:
 	rtrace_event_undefine(&event);
-out_unregister:
-	unregister_nmi_handler(NMI_LOCAL, "rtrace_direct");
-out_unmap:
-	unmap_apic();
+out_contexts:
+	contexts_exit();
 	return err;
 }
 
@@ -201,10 +152,7 @@ static void __exit direct_exit(void)
 {
 	if (!forget)
 		rtrace_event_undefine(&event);
-	tasklet_kill(&tasklet);
-	irq_work_sync(&work);
-	unregister_nmi_handler(NMI_LOCAL, "rtrace_direct");
-	unmap_apic();
+	contexts_exit();
 }
 
 module_init(direct_init);

@@ -9,25 +9,18 @@
  *
  * and the kernel's log has a line for each answer that differs, and one for all.
  */
-#include <linux/bottom_half.h>
-#include <linux/delay.h>
-#include <linux/interrupt.h>
-#include <linux/irq_work.h>
 #include <linux/module.h>
-#include <linux/nmi.h>
 #include <linux/trace.h>
 #include <linux/trace_events.h>
-#include <asm/nmi.h>
 #include <rtrace.h>
 
-#include "../../tools/guest/stress/nmi.h"
+#include "contexts.h"
 
 enum { KERNEL, RTRACE, TWINS };
 
 static const char name[] = "twins";
 static void *twins[TWINS];
 static unsigned int answers, differences;
-static atomic_t nmi_wanted;
 
 /* One answer of each. */
 static void compare(const char *call, int kernel, int rtrace)
@@ -49,38 +42,13 @@ static void compare(const char *call, int kernel, int rtrace)
 		trace_array_##call(twins[KERNEL], ##__VA_ARGS__),		\
 		rtrace_array_##call(twins[RTRACE], ##__VA_ARGS__))
 
-static void print_from(const char *context)
+static void from_context(const char *context)
 {
 	OF_BOTH(printk, _THIS_IP_, "from %s\n", context);
 }
 
-static void on_tasklet(struct tasklet_struct *unused)
-{
-	print_from("softirq");
-}
-
-static int on_nmi(unsigned int type, struct pt_regs *regs)
-{
-	if (!atomic_cmpxchg(&nmi_wanted, 1, 0))
-		return NMI_DONE;
-	print_from("NMI");
-	return NMI_HANDLED;
-}
-
-static void on_work(struct irq_work *unused)
-{
-	print_from("interrupt");
-	atomic_set(&nmi_wanted, 1);
-	send_nmi_to(smp_processor_id());
-}
-
-static DECLARE_TASKLET(tasklet, on_tasklet);
-static struct irq_work work = IRQ_WORK_INIT_HARD(on_work);
-
 static void print_all(void)
 {
-	unsigned int i;
-
 	OF_BOTH(printk, _THIS_IP_, "%s, %d and %#lx\n", "a text", -5, 0xabcUL);
 	/* Cut off. */
 	OF_BOTH(printk, _THIS_IP_, "%01500d\n", 7);
@@ -88,15 +56,7 @@ static void print_all(void)
 	OF_BOTH(printk, _THIS_IP_, "one line ");
 	OF_BOTH(printk, _THIS_IP_, "of two prints\n");
 	/* One after the other, as the records of both are sorted by time. */
-	print_from("task");
-	local_bh_disable();
-	tasklet_schedule(&tasklet);
-	local_bh_enable();
-	tasklet_kill(&tasklet);
-	irq_work_queue(&work);
-	irq_work_sync(&work);
-	for (i = 0; i < 10000 && atomic_read(&nmi_wanted); i++)
-		usleep_range(100, 200);
+	visit_contexts();
 }
 
 static int begin(void)
@@ -164,32 +124,20 @@ MODULE_PARM_DESC(step, "print or end");
 
 static int __init twins_init(void)
 {
-	int err = map_apic();
+	int err = contexts_init();
 
 	if (err)
 		return err;
-	err = register_nmi_handler(NMI_LOCAL, on_nmi, 0, "rtrace_twins");
-	if (err)
-		goto out_unmap;
 	err = begin();
 	if (err)
-		goto out_unregister;
-	return 0;
-
-out_unregister:
-	unregister_nmi_handler(NMI_LOCAL, "rtrace_twins");
-out_unmap:
-	unmap_apic();
+		contexts_exit();
 	return err;
 }
 
 static void __exit twins_exit(void)
 {
 	end();
-	tasklet_kill(&tasklet);
-	irq_work_sync(&work);
-	unregister_nmi_handler(NMI_LOCAL, "rtrace_twins");
-	unmap_apic();
+	contexts_exit();
 }
 
 module_init(twins_init);
