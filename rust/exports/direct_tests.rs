@@ -2,17 +2,16 @@
 
 //! KUnit tests: rtrace as a module that defines events and writes them (`include/events.rs`).
 
-use super::user::{
-    event,
-    DefinedEvent,
-    EventType,
-    Instance as Used, //
+use super::{
+    tests::consume,
+    user::{
+        event,
+        DefinedEvent,
+        EventType,
+        Instance as Used, //
+    }, //
 };
 use crate::{
-    buffers::{
-        consumer::Consumer,
-        CpuSel, //
-    },
     event::field::COMMON_SIZE,
     events,
     instance::{
@@ -49,17 +48,11 @@ event! {
 /// Takes all records out of the buffers.
 fn records(inst: &Instance) -> Result<KVec<KVec<u8>>> {
     let mut records = KVec::new();
-    for cpu in CpuSel::All.iter() {
-        let mut consumer = Consumer::new(cpu);
-        while consumer.look(inst.buffers())? {
-            while let Some(event) = consumer.next() {
-                let mut copy = KVec::new();
-                copy.extend_from_slice(&event.record, GFP_KERNEL)?;
-                records.push(copy, GFP_KERNEL)?;
-                assert!(consumer.take(inst.buffers()));
-            }
-        }
-    }
+    consume(inst, |record| {
+        let mut copy = KVec::new();
+        copy.extend_from_slice(record, GFP_KERNEL)?;
+        Ok(records.push(copy, GFP_KERNEL)?)
+    })?;
     Ok(records)
 }
 

@@ -42,19 +42,27 @@ use kernel::{
 
 const _: () = assert!(user::API == c::RT_API);
 
-/// Takes all prints out of the buffers.
-fn prints(inst: &Instance, mut each: impl FnMut(&[u8])) -> Result {
+/// Takes all records out of the buffers, and calls `each` with each of them.
+pub(super) fn consume(inst: &Instance, mut each: impl FnMut(&[u8]) -> Result) -> Result {
     for cpu in CpuSel::All.iter() {
         let mut consumer = Consumer::new(cpu);
         while consumer.look(inst.buffers())? {
             while let Some(event) = consumer.next() {
-                assert!(event.record.starts_with(&format::PRINT.id.to_le_bytes()));
-                each(marker_text(&event.record));
+                each(&event.record)?;
                 assert!(consumer.take(inst.buffers()));
             }
         }
     }
     Ok(())
+}
+
+/// Takes all prints out of the buffers.
+fn prints(inst: &Instance, mut each: impl FnMut(&[u8])) -> Result {
+    consume(inst, |record| {
+        assert!(record.starts_with(&format::PRINT.id.to_le_bytes()));
+        each(marker_text(record));
+        Ok(())
+    })
 }
 
 /// Prints while it is printed.
