@@ -3,6 +3,7 @@
 //! Histograms that have names: those of one name count together, whatever their events and instances are.
 
 use super::hist::Hist;
+use crate::kapi::global::free_if_empty;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -43,9 +44,6 @@ impl Drop for NamedHist {
     fn drop(&mut self) {
         let mut all = NAMED.lock();
         all.retain(|hist| !Arc::ptr_eq(hist, &self.0));
-        if all.is_empty() {
-            // The list outlives the module, its memory must not.
-            *all = KVec::new();
-        }
+        free_if_empty(&mut all);
     }
 }

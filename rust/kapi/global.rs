@@ -84,6 +84,13 @@ impl<B: GlobalLockBackend> GlobalMutex<B> {
     }
 }
 
+/// Gives back the memory of a global list that has nothing left: such a list outlives the module, its memory must not.
+pub(crate) fn free_if_empty<T>(list: &mut KVec<T>) {
+    if list.is_empty() {
+        *list = KVec::new();
+    }
+}
+
 /// Makes a global mutex: `global_mutex! { static NAME: Mutex<Type> = value; }`. `NAME` is also the type of its guard.
 macro_rules! global_mutex {
     ($(#[$meta:meta])* $visible:vis static $name:ident: Mutex<$item:ty> = $value:expr;) => {

@@ -13,10 +13,10 @@ use super::{
         self,
         RecordBytes, //
     },
-    targets::RecordTargets, //
+    targets::RecordTargets,
+    user_fields::UserFields, //
 };
 use crate::{
-    event::format,
     events::{
         self,
         groups,
@@ -27,20 +27,15 @@ use crate::{
         Source, //
     },
     kapi::{
+        global::free_if_empty,
         grace_ref::GraceRef,
-        percpu::CpuPin,
-        text_buffer::TextBuffer, //
+        percpu::CpuPin, //
     },
     probes::COMMON,
     user_events::{
         command::UserCommand,
-        field::UserField,
         parts::DynamicField,
-        print::{
-            self,
-            BytesForm, //
-        },
-        record, //
+        print::BytesForm, //
     }, //
 };
 use core::{
@@ -49,10 +44,7 @@ use core::{
 };
 use kernel::{
     bindings,
-    fmt::{
-        self,
-        Write, //
-    },
+    fmt,
     prelude::*,
     sync::{
         atomic::{
@@ -103,9 +95,7 @@ impl RecordPart {
 
 /// A direct event: its fields, and where it is enabled.
 pub(crate) struct DirectEvent {
-    /// Types and names of the fields.
-    text: TextBuffer,
-    fields: KVec<UserField>,
+    fields: UserFields,
     dynamic: KVec<DynamicField>,
     /// Bytes of the fields, the words of dynamic ones included.
     fixed: usize,
@@ -130,18 +120,9 @@ impl DirectEvent {
     ///
     /// `EINVAL` for fields that are none, `ENOMEM`.
     fn new(command: UserCommand<'_>) -> Result<Self> {
-        let mut text = TextBuffer::new();
-        text.write_str(command.fields).map_err(|_| ENOMEM)?;
-        let (mut fields, mut dynamic) = (KVec::new(), KVec::new());
-        command.for_each_field(|field| -> Result {
-            if let Some(field) = DynamicField::of(&field, command.fields) {
-                dynamic.push(field, GFP_KERNEL)?;
-            }
-            Ok(fields.push(field, GFP_KERNEL)?)
-        })?;
-        let fixed = record::least(&fields);
+        let (fields, dynamic) = UserFields::new(command, DynamicField::of)?;
+        let fixed = fields.least();
         Ok(Self {
-            text,
             fields,
             dynamic,
             fixed,
@@ -235,17 +216,11 @@ impl Source for DirectSource {
     }
 
     fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
-        let text = self.0.text.text();
-        visit(&mut self.0.fields.iter().map(|field| field.declared(text)));
+        self.0.fields.visit(visit);
     }
 
     fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
-        let (fields, text) = (&self.0.fields, self.0.text.text());
-        let mut print = TextBuffer::new();
-        print::write_format(fields, text, BytesForm::Hex, &mut print)?;
-        let declared = fields.iter().map(|field| field.declared(text));
-        let (name, id) = (event.name(), event.id());
-        format::write(w, name, id, declared, print.text(), [].into_iter())
+        self.0.fields.write_format(event, BytesForm::Hex, w)
     }
 
     fn own_depth(&self) -> u32 {
@@ -315,10 +290,7 @@ fn remove(is_meant: impl Fn(&DirectDefinition) -> bool) {
                 return;
             };
             let known = defined.remove(index);
-            if defined.is_empty() {
-                // The list outlives this module, its memory must not.
-                *defined = KVec::new();
-            }
+            free_if_empty(&mut defined);
             known
         };
         if let Ok(known) = known {

@@ -46,6 +46,7 @@ mod targets;
 mod tprobe;
 mod uprobe;
 pub(crate) mod user_events;
+mod user_fields;
 mod wprobe;
 
 pub(crate) use self::{

@@ -31,6 +31,7 @@ use crate::{
     },
     kapi::{
         foreign::Object,
+        global::free_if_empty,
         kernel_btf::{
             ModuleBtf,
             NoBtf, //
@@ -110,10 +111,7 @@ fn add(module: Module<'_>) {
 fn remove(module: Module<'_>) {
     let mut modules = MODULES.lock();
     modules.retain(|known| known.0.as_ptr() != module.as_ptr());
-    if modules.is_empty() {
-        // The list outlives this module, its memory must not.
-        *modules = KVec::new();
-    }
+    free_if_empty(&mut modules);
 }
 
 /// Offers the events of a module that is being loaded.

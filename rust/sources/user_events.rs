@@ -23,10 +23,10 @@ use super::{
     targets::{
         RecordTargets,
         LARGEST_SUBBUF, //
-    }, //
+    },
+    user_fields::UserFields, //
 };
 use crate::{
-    event::format,
     events::{
         self,
         Attachment,
@@ -52,15 +52,8 @@ use crate::{
     },
     text::writer::ByteWrite,
     user_events::{
-        command::{
-            self,
-            UserCommand, //
-        },
-        field::UserField,
-        print::{
-            self,
-            BytesForm, //
-        },
+        command::UserCommand,
+        print::BytesForm,
         record::{
             self,
             DynamicRule, //
@@ -125,9 +118,7 @@ static FOLLOWED: bits::FollowedPrograms = bits::FollowedPrograms;
 pub(crate) struct UserEvent {
     /// The name by which it was defined, which is not the event's if there may be others.
     name: TextBuffer,
-    /// Types and names of the fields.
-    text: TextBuffer,
-    fields: KVec<UserField>,
+    fields: UserFields,
     rules: KVec<DynamicRule>,
     flags: u16,
     /// Changed with [`WRITING`] locked, as the next two.
@@ -153,19 +144,11 @@ impl UserEvent {
     ///
     /// `EINVAL` for fields that are none, `ENOMEM`.
     fn new(command: UserCommand<'_>, flags: u16) -> Result<Self> {
-        let (mut name, mut text) = (TextBuffer::new(), TextBuffer::new());
+        let mut name = TextBuffer::new();
         name.write_str(command.name).map_err(|_| ENOMEM)?;
-        text.write_str(command.fields).map_err(|_| ENOMEM)?;
-        let (mut fields, mut rules) = (KVec::new(), KVec::new());
-        command.for_each_field(|field| -> Result {
-            if let Some(rule) = DynamicRule::of(&field, command.fields) {
-                rules.push(rule, GFP_KERNEL)?;
-            }
-            Ok(fields.push(field, GFP_KERNEL)?)
-        })?;
+        let (fields, rules) = UserFields::new(command, DynamicRule::of)?;
         Ok(Self {
             name,
-            text,
             fields,
             rules,
             flags,
@@ -192,7 +175,7 @@ impl UserEvent {
     /// `EINVAL` for fewer bytes than the fields have, `EBADF` where the event is not enabled, and `EFAULT` for bytes
     /// that cannot be read, or that are no record.
     pub(crate) fn write(&self, len: usize, read: impl FnOnce(&mut [u8]) -> bool) -> Result {
-        if len < record::least(&self.fields) {
+        if len < self.fields.least() {
             return Err(EINVAL);
         }
         if !self.targets.may_be() {
@@ -270,7 +253,7 @@ impl DefinedFields for UserEvent {
     }
 
     fn write_definition(&self, out: &mut dyn ByteWrite) -> fmt::Result {
-        print::write_definition(self.name.text(), &self.fields, self.text.text(), out)
+        self.fields.write_definition(self.name.text(), out)
     }
 }
 
@@ -344,17 +327,11 @@ impl Source for UserEventSource {
     }
 
     fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
-        let text = self.0.text.text();
-        visit(&mut self.0.fields.iter().map(|field| field.declared(text)));
+        self.0.fields.visit(visit);
     }
 
     fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
-        let (fields, text) = (&self.0.fields, self.0.text.text());
-        let mut print = TextBuffer::new();
-        print::write_format(fields, text, BytesForm::Word, &mut print)?;
-        let declared = fields.iter().map(|field| field.declared(text));
-        let (name, id) = (event.name(), event.id());
-        format::write(w, name, id, declared, print.text(), [].into_iter())
+        self.0.fields.write_format(event, BytesForm::Word, w)
     }
 
     fn own_depth(&self) -> u32 {
@@ -402,7 +379,7 @@ fn find_or_define(
         if user.has(MULTI_FORMAT) != is_multi || !known.is_called(command.name.as_bytes()) {
             continue;
         }
-        if command::is_same(&user.fields, user.text.text(), command.fields) {
+        if user.fields.is_same(command.fields) {
             return Ok(UserEventUse::new(user.clone()));
         }
         if !is_multi {
@@ -410,7 +387,7 @@ fn find_or_define(
         }
     }
     let new = Arc::new(UserEvent::new(command, flags)?, GFP_KERNEL)?;
-    let size = record::least(&new.fields).saturating_add(COMMON);
+    let size = new.fields.least().saturating_add(COMMON);
     let size = u32::try_from(size).map_err(|_| EINVAL)?;
     DEFINED.lock().reserve()?;
     user_memory::prepare()?;
@@ -531,8 +508,7 @@ pub(crate) fn delete_line(system: Option<&str>, name: &str, fields: &str) -> Res
     let _turn = CHANGES.lock();
     bits::forget_ended();
     fields_defined::remove(&DEFINED, |known| {
-        let user = &known.made_of;
-        known.is_called(name.as_bytes()) && command::is_same(&user.fields, user.text.text(), fields)
+        known.is_called(name.as_bytes()) && known.made_of.fields.is_same(fields)
     })
 }
 
