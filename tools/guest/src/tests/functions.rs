@@ -175,6 +175,22 @@ fn without_resched(word: &str) -> String {
     }
 }
 
+/// Of the flags of a record, those of a wanted reschedule: lazy, now, and by the count of preemption.
+const RESCHED: u8 = 0x02 | 0x04 | 0x20;
+
+/// The words of a line of `verbose`, in which the flags are a number in front of eight digits of the count
+/// of preemption, without those of a wanted reschedule.
+fn without_resched_number(mut words: Vec<String>) -> Vec<String> {
+    let is_count = |word: &String| word.len() == 8 && u32::from_str_radix(word, 16).is_ok();
+    let before = words.iter().position(is_count).and_then(|at| words.get_mut(at.checked_sub(1)?));
+    if let Some(word) = before {
+        if let Ok(flags) = word.parse::<u8>() {
+            *word = (flags & !RESCHED).to_string();
+        }
+    }
+    words
+}
+
 /// Whether a word may be the flags of a line.
 pub(super) fn are_flags(word: &str) -> bool {
     let is_flag = |c: char| c.is_ascii_hexdigit() || ".DHhsZzNnLlpB".contains(c);
@@ -205,7 +221,7 @@ fn without_time(line: &str, as_numbers: bool) -> String {
                     || word.contains("us") && word.starts_with(|c: char| c.is_ascii_digit())
             };
             let words = line.split_whitespace().filter(|word| !is_time(word));
-            words.map(without_resched).collect::<Vec<_>>().join(" ")
+            without_resched_number(words.map(without_resched).collect()).join(" ")
         }
     }
 }
