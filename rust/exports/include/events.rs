@@ -324,6 +324,7 @@ macro_rules! event {
             $(#[$meta])*
             $vis struct $event;
 
+            #[allow(dead_code, reason = "a module need not record each event that it defines")]
             impl $event {
                 /// Records the event where it is enabled. Any context, NMI included.
                 #[inline(always)]
@@ -344,6 +345,7 @@ macro_rules! event {
                     let fixed = Fixed {
                         $($field: $crate::rtrace::FieldType::stored(&$field)),*
                     };
+                    #[allow(unused_mut, reason = "an event without fields has one part")]
                     // SAFETY: Packed, so that no byte lies between the fields; each of these has none inside.
                     let mut parts = unsafe {
                         $crate::rtrace::EventParts::<

@@ -182,7 +182,10 @@ const RESCHED: u8 = 0x02 | 0x04 | 0x20;
 /// of preemption, without those of a wanted reschedule.
 fn without_resched_number(mut words: Vec<String>) -> Vec<String> {
     let is_count = |word: &String| word.len() == 8 && u32::from_str_radix(word, 16).is_ok();
-    let before = words.iter().position(is_count).and_then(|at| words.get_mut(at.checked_sub(1)?));
+    let before = words
+        .iter()
+        .position(is_count)
+        .and_then(|at| words.get_mut(at.checked_sub(1)?));
     if let Some(word) = before {
         if let Ok(flags) = word.parse::<u8>() {
             *word = (flags & !RESCHED).to_string();
