@@ -53,10 +53,16 @@ client_archive() {
 	archive=$cache/$name-$(hash_of "$("$scripts/root")" "$inside" "$commands" "$*").tar
 	if [[ ! -f $archive ]]; then
 		locked "$name"
-		[[ -f $archive ]] || with_log "$cache/$name.log" "fetching $*" fetch_clients "$archive" "$commands" "$@"
+		[[ -f $archive ]] || with_log "$cache/$name.log" "fetching $*" fetch_clients "$archive" "$commands" "$@" || return
 	fi
 	printf '%s\n' "${@%%/*}" >"$archive.asked"
 	printf '%s\n' "$archive"
+}
+
+# version_of_root SUITE PACKAGE: says, for the tables of scripts/clients, which version of it is in the guest from the root.
+version_of_root() {
+	# shellcheck disable=SC2016 # dpkg-query expands these
+	echo "version $1%$("$scripts/in-root" dpkg-query -W -f '${Package} ${Version}' "$2")"
 }
 
 # What runs in the guest. /root/rows has, separated by `%`, a name, what the output has to have, if anything, and a

@@ -183,7 +183,7 @@ fn stack_examples(context: &Context) -> Check {
     own.empty(&file("kmem/kmalloc", "trigger"))?;
     let asleep = using::run("hist.asleep", own)?;
     own.empty(&file("synthetic/asleep", "trigger"))?;
-    own.set(&file("sched/sched_switch", "trigger"), "!hist:keys=next_pid:us=common_timestamp.usecs-$t0,s=$st:onmatch(sched.sched_switch).trace(asleep,$us,$s)")?;
+    own.set(&file("sched/sched_switch", "trigger"), "!hist:keys=next_pid:took=common_timestamp.usecs-$since,s=$st:onmatch(sched.sched_switch).trace(asleep,$took,$s)")?;
     own.empty(&file("sched/sched_switch", "trigger"))?;
     own.set("synthetic_events", "!asleep")?;
     println!("{stacks}\n{asleep}");
