@@ -4,19 +4,18 @@
 # Debian's programs, unmodified, run on rtracefs in a guest with the stock kernel.
 # Sourced by scripts/*-clients after lib.sh.
 
-# In the root: unpack the packages in $1, have $3 put programs below $1/tree, and add all that these need.
+# In the root: unpack the packages that are there, have $1 put programs below ./tree, and add all that these need.
 # shellcheck disable=SC2016 # expanded by the inner shell
 inside='
 set -euo pipefail
-cd "$1"
 for deb in *.deb; do
 	dpkg-deb -x "$deb" unpacked
 	dpkg-deb -W "$deb"
-done | tr "\t" " " >"$2.versions"
+done | tr "\t" " " >versions
 export LD_LIBRARY_PATH=$PWD/unpacked/usr/lib/x86_64-linux-gnu
 mkdir -p tree/bin tree/usr/bin tree/usr/local/bin tree/usr/lib/x86_64-linux-gnu tree/var/tmp
 cp /bin/bash tree/bin/
-eval "$3"
+eval "$1"
 find tree -type f | while read -r program; do
 	ldd "$program" 2>/dev/null | grep -o "/[^ ]*" || true
 done | sort -u | while read -r library; do
@@ -25,38 +24,30 @@ done | sort -u | while read -r library; do
 	*) cp -L "$library" tree/usr/lib/x86_64-linux-gnu/ ;;
 	esac
 done
-tar -C tree -cf "$2" .
+tar -C tree -cf clients.tar .
+rm -rf unpacked tree partial ./*.deb
 '
 
-# fetch_clients ARCHIVE COMMANDS PACKAGE...
+# fetch_clients COMMANDS PACKAGE...
 fetch_clients() {
-	local made=$1 commands=$2 folder=$1.d
-	shift 2
-	rm -rf "$folder"
-	mkdir -p "$folder/partial"
-	cd "$folder"
-	"$scripts/in-root" apt-get -o APT::Sandbox::User=root -o Debug::NoLocking=1 \
-		-o Dir::Cache::archives="$folder/" --no-install-recommends -qq -y --download-only \
-		install "$@"
-	"$scripts/in-root" bash -c "$inside" bash "$folder" "$made.tmp" "$commands"
-	rm -rf "$folder"
-	mv "$made.tmp.versions" "$made.versions"
-	mv "$made.tmp" "$made"
+	local commands=$1
+	shift
+	mkdir partial &&
+		"$scripts/in-root" apt-get -o APT::Sandbox::User=root -o Debug::NoLocking=1 \
+			-o Dir::Cache::archives="$PWD/" --no-install-recommends -qq -y --download-only \
+			install "$@" &&
+		"$scripts/in-root" bash -c "$inside" bash "$commands" &&
+		printf '%s\n' "${@%%/*}" >asked
 }
 
-# client_archive NAME COMMANDS PACKAGE...: the path of an archive of programs, made on first use. COMMANDS
-# puts them from ./unpacked, which has the packages, and from the root below ./tree. PATH.asked has the packages, without
-# those that came because these need them.
+# client_archive NAME COMMANDS PACKAGE...: the folder with an archive of programs, clients.tar, made on first use. COMMANDS
+# puts them from ./unpacked, which has the packages, and from the root below ./tree. `asked` has the packages, without
+# those that came because these need them, and `versions` which all are.
 client_archive() {
-	local name=$1 commands=$2 archive
-	shift 2
-	archive=$cache/$name-$(hash_of "$("$scripts/root")" "$inside" "$commands" "$*").tar
-	if [[ ! -f $archive ]]; then
-		locked "$name"
-		[[ -f $archive ]] || with_log "$cache/$name.log" "fetching $*" fetch_clients "$archive" "$commands" "$@" || return
-	fi
-	printf '%s\n' "${@%%/*}" >"$archive.asked"
-	printf '%s\n' "$archive"
+	local folder
+	folder=$cache/$1-$(hash_of "$("$scripts/root")" "$inside" "${*:2}")
+	kept "$folder" "fetching ${*:3}" fetch_clients "${@:2}" || return
+	printf '%s\n' "$folder"
 }
 
 # version_of_root SUITE PACKAGE: says, for the tables of scripts/clients, which version of it is in the guest from the root.
@@ -159,7 +150,7 @@ echo "$passed passed, $failed failed"
 [ $failed = 0 ]
 '
 
-# run_clients NAME ARCHIVE FOLDER [OPTION...]: runs the programs of an archive, or if that is empty those that the guest
+# run_clients NAME ARCHIVE FOLDER [OPTION...]: runs the programs of client_archive, or if that is empty those that the guest
 # has, as the files `rows`, `calls` and `left` of the folder say, with all that is in the folder, in a guest with these
 # options of vm. Last line: `N passed, N failed`.
 run_clients() {
@@ -167,9 +158,9 @@ run_clients() {
 	shift 3
 	printf 'suite=%s\n%s' "$suite" "$runner" >"$work/clients.sh"
 	if [[ -n $archive ]]; then
-		ln "$archive" "$work/clients.tar" 2>/dev/null || cp "$archive" "$work/clients.tar"
+		ln "$archive/clients.tar" "$work/" 2>/dev/null || cp "$archive/clients.tar" "$work/"
 		awk -v suite="$suite" 'NR == FNR { asked[$1]; next } $1 in asked { print "version " suite "%" $0 }' \
-			"$archive.asked" "$archive.versions"
+			"$archive"/{asked,versions}
 	fi
 	for file in "$work"/*; do
 		copies+=(--copy "$file")

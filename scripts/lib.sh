@@ -168,6 +168,27 @@ locked() {
 	held_locks[$1]=$fd
 }
 
+# fill FOLDER CMD...: run CMD in that folder.
+fill() {
+	cd "$1" && "${@:2}"
+}
+
+# kept FOLDER TITLE CMD...: a folder in the cache, whose name has the key of what is in it. Unless it is there, CMD fills
+# it, run in a folder that is empty and gets the name when CMD ends with 0. What CMD prints is in FOLDER.log. Callers of
+# this may be where errexit does not hold, so that CMD, where it is a function, has to see to its status itself.
+kept() {
+	local folder=$1 title=$2
+	shift 2
+	[[ ! -d $folder ]] || return 0
+	locked "${folder##*/}"
+	# Another run has made it, perhaps.
+	[[ ! -d $folder ]] || return 0
+	"${namespace[@]}" rm -rf --one-file-system "$folder.tmp"
+	mkdir "$folder.tmp"
+	with_log "$folder.log" "$title" fill "$folder.tmp" "$@" || return
+	mv "$folder.tmp" "$folder"
+}
+
 # with_log FILE TITLE CMD...: run CMD with its output in FILE, a progress line
 # every 15 seconds, and the tail of FILE on failure.
 with_log() {
