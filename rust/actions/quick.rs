@@ -37,8 +37,9 @@ use crate::{
         percpu::PinRef,
         port::Kernel,
         scratch::{
-            PlacedWord, //
+            PlacedWord,
             RecordToRead,
+            RecordWords, //
         }, //
     },
     probes::{
@@ -92,7 +93,7 @@ impl QuickLoad {
 
     /// Returns the number. `STEPS` are those that it may need.
     #[inline(always)]
-    pub(super) fn read<const STEPS: u8>(&self, record: RecordToRead<'_>, env: &QuickEnv) -> u64 {
+    pub(super) fn read<const STEPS: u8>(&self, record: RecordWords<'_>, env: &QuickEnv) -> u64 {
         match self.word.step {
             WordStep::Cpu if STEPS >= WITH_STEPS => return env.cpu.into(),
             WordStep::Time if STEPS >= WITH_TIME => return env.time,
@@ -109,7 +110,7 @@ impl QuickLoad {
     #[inline(always)]
     pub(super) fn read_all<const STEPS: u8, const LEN: usize>(
         loads: &[Self; LEN],
-        record: RecordToRead<'_>,
+        record: RecordWords<'_>,
         env: &QuickEnv,
     ) -> [u64; LEN] {
         let mut numbers = [0; LEN];
@@ -220,6 +221,13 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
         all.map(QuickLoad::steps).into_iter().fold(PLAIN, u8::max)
     }
 
+    /// Returns where the last word ends that they are read from, or the first one of a record.
+    fn words_end(&self) -> usize {
+        let all = [&self.keys[..], &self.values, &self.variables];
+        let ends = all.into_iter().flatten().map(|load| load.at.end());
+        ends.fold(PlacedWord::FIRST.end(), usize::max)
+    }
+
     /// Returns whether the first key is the number of the task.
     fn are_by_task(&self) -> bool {
         let first = self.keys.first();
@@ -232,7 +240,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
     fn count<const TASK: bool, const STEPS: u8>(
         &self,
         counts: &Counts,
-        record: RecordToRead<'_>,
+        record: RecordWords<'_>,
         env: &QuickEnv,
         count: impl FnOnce(&Map<Kernel>, usize, &[u64], &[u64]) -> Option<usize>,
     ) -> Option<()> {
@@ -275,9 +283,20 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> NearCounter
         record: RecordToRead<'_>,
         pin: PinRef<'_>,
     ) -> Option<()> {
+        self.count_words_near(file, record.words(), pin)
+    }
+
+    /// The same.
+    #[inline(always)]
+    fn count_words_near(
+        &self,
+        file: &EventFile,
+        words: RecordWords<'_>,
+        pin: PinRef<'_>,
+    ) -> Option<()> {
         let counts = self.counts.if_unwatched()?;
         let env = QuickEnv::of(file, pin, self.clock);
-        self.count::<false, WITH_TIME>(counts, record, &env, Map::count_known)
+        self.count::<false, WITH_TIME>(counts, words, &env, Map::count_known)
     }
 }
 
@@ -291,7 +310,8 @@ struct QuickCounter<
     const STEPS: u8,
 >(QuickNumbers<KEYS, VALUES, VARIABLES>);
 
-impl<
+// SAFETY: All words that are read are those of the loads, of which `words_end` knows, and the first one.
+unsafe impl<
         const KEYS: usize,
         const VALUES: usize,
         const VARIABLES: usize,
@@ -312,10 +332,19 @@ impl<
         record: RecordToRead<'_>,
         pin: PinRef<'_>,
     ) -> Option<()> {
+        self.count_words(file, record.words(), pin)
+    }
+
+    fn words_end(&self) -> Option<usize> {
+        Some(self.0.words_end())
+    }
+
+    #[inline(always)]
+    fn count_words(&self, file: &EventFile, words: RecordWords<'_>, pin: PinRef<'_>) -> Option<()> {
         let counts = self.0.counts.if_unwatched()?;
         let env = QuickEnv::here::<STEPS>(file, pin, self.0.clock)?;
         self.0
-            .count::<TASK, STEPS>(counts, record, &env, Map::count_first)
+            .count::<TASK, STEPS>(counts, words, &env, Map::count_first)
     }
 }
 

@@ -14,7 +14,8 @@ use crate::{
         },
         scratch::{
             self,
-            RecordToRead, //
+            RecordToRead,
+            RecordWords, //
         }, //
     },
     probes::{
@@ -22,6 +23,7 @@ use crate::{
         Effect,
         EventFile,
         Exit,
+        FilledRecord,
         Hit, //
     }, //
 };
@@ -39,12 +41,27 @@ pub(super) trait NearCounter: Send + Sync {
     /// Counts an event. `None` if nothing is counted, because that is for [`Self::counter`].
     fn count_near(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>)
         -> Option<()>;
+
+    /// Does so if it needs nothing but words of the record, none of which ends after [`FirstCounter::words_end`].
+    fn count_words_near(
+        &self,
+        _file: &EventFile,
+        _words: RecordWords<'_>,
+        _pin: PinRef<'_>,
+    ) -> Option<()> {
+        None
+    }
 }
 
 /// Counts events of a histogram whose entries are in the first slot of their key.
 ///
 /// Contexts: those of [`Effect`].
-pub(super) trait FirstCounter: Send + Sync {
+///
+/// # Safety
+///
+/// No word that ends after [`Self::words_end`] is read by [`Self::count_words`] and by
+/// [`NearCounter::count_words_near`] of [`Self::near`].
+pub(super) unsafe trait FirstCounter: Send + Sync {
     /// What counts the others.
     type Near: NearCounter;
 
@@ -58,6 +75,22 @@ pub(super) trait FirstCounter: Send + Sync {
         record: RecordToRead<'_>,
         pin: PinRef<'_>,
     ) -> Option<()>;
+
+    /// Returns where the last word of a record ends that it needs, if it needs nothing but such words.
+    fn words_end(&self) -> Option<usize> {
+        None
+    }
+
+    /// Counts an event by its words, inline. `None` as above, and if it needs more.
+    #[inline(always)]
+    fn count_words(
+        &self,
+        _file: &EventFile,
+        _words: RecordWords<'_>,
+        _pin: PinRef<'_>,
+    ) -> Option<()> {
+        None
+    }
 }
 
 /// Counts an event that is not counted in the first slot of its key.
@@ -78,6 +111,26 @@ fn act_nearby<N: NearCounter>(
 fn end_nearby<N: NearCounter>(near: &N, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
     act_nearby(near, file, record.to_read(), exit.pin());
     commit_counted(file, record, exit);
+}
+
+/// Counts an event that is in the ring, where it is not counted in the first slot of its key, and ends it.
+///
+/// # Safety
+///
+/// No word is read by [`NearCounter::count_words_near`] that ends after the `least_size()` of `file`.
+#[inline(never)]
+unsafe fn end_nearby_in_place<N: NearCounter>(
+    near: &N,
+    record: FilledRecord,
+    file: &EventFile,
+    exit: Exit,
+) {
+    // SAFETY: None is read that ends after that size, as the caller promises.
+    let words = unsafe { record.words() };
+    match near.count_words_near(file, words, exit.pin()) {
+        Some(()) => record.commit(file, exit),
+        None => record.commit_judged(file, exit),
+    }
 }
 
 /// Counts events by the fast path of a counter.
@@ -104,6 +157,21 @@ impl<C: FirstCounter> Effect for QuickEffect<C> {
         match counted {
             Some(()) => commit_counted(file, record, exit),
             None => end_nearby(self.0.near(), file, record, exit),
+        }
+    }
+
+    fn words_end(&self) -> Option<usize> {
+        self.0.words_end()
+    }
+
+    fn end_in_place(&self, record: FilledRecord, file: &EventFile, exit: Exit) {
+        // SAFETY: None is read that ends after `words_end()`, as `FirstCounter` says; the file has compared that with
+        // its `least_size()`, or this is not called.
+        let words = unsafe { record.words() };
+        match self.0.count_words(file, words, exit.pin()) {
+            Some(()) => record.commit(file, exit),
+            // SAFETY: None is read that ends after that here, either.
+            None => unsafe { end_nearby_in_place(self.0.near(), record, file, exit) },
         }
     }
 

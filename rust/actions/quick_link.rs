@@ -103,7 +103,7 @@ impl LinkedOperand {
     fn number(&self, hit: &LinkedHit<'_>) -> u64 {
         let among = |numbers: &[u64; FEW], at: u8| numbers.get(usize::from(at)).copied();
         match *self {
-            Self::Load(load) => load.read::<WITH_TIME>(hit.record, &hit.env),
+            Self::Load(load) => load.read::<WITH_TIME>(hit.record.words(), &hit.env),
             Self::Reference(at) => among(&hit.references, at).unwrap_or(0),
             Self::Variable(at) => among(&hit.own, at).unwrap_or(0),
             Self::Constant(number) => number,
@@ -301,7 +301,8 @@ impl<const KEYS: usize> NearCounter for QuickLinkedCounter<KEYS> {
     }
 }
 
-impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
+// SAFETY: There is no `words_end`, and no words are read.
+unsafe impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
     type Near = Self;
 
     fn near(&self) -> &Self {
@@ -323,7 +324,7 @@ impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
             references: [0; FEW],
             own: [0; FEW],
         };
-        let key = QuickLoad::read_all::<WITH_TIME, KEYS>(&self.keys, record, &hit.env);
+        let key = QuickLoad::read_all::<WITH_TIME, KEYS>(&self.keys, record.words(), &hit.env);
         for (place, reference) in hit.references.iter_mut().zip(&self.references) {
             match reference.number(&key) {
                 Some(number) => *place = number,

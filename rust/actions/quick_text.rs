@@ -123,7 +123,7 @@ impl<K: QuickText, const VALUES: usize> TextCounter<K, VALUES> {
             0 => QuickEnv::here::<PLAIN>(file, pin, self.clock)?,
             _ => QuickEnv::of(file, pin, self.clock),
         };
-        let added = QuickLoad::read_all::<WITH_TIME, VALUES>(&self.values, record, &env);
+        let added = QuickLoad::read_all::<WITH_TIME, VALUES>(&self.values, record.words(), &env);
         let cpu = env.cpu as usize;
         let entry = |key: &[u64]| count(&counts.map, cpu, key, &added);
         self.text.with_key(record, entry).map(drop)
@@ -148,7 +148,8 @@ impl<K: QuickText, const VALUES: usize> NearCounter for TextCounter<K, VALUES> {
     }
 }
 
-impl<K: QuickText, const VALUES: usize> FirstCounter for TextCounter<K, VALUES> {
+// SAFETY: There is no `words_end`, and no words are read.
+unsafe impl<K: QuickText, const VALUES: usize> FirstCounter for TextCounter<K, VALUES> {
     type Near = Self;
 
     fn near(&self) -> &Self {

@@ -94,7 +94,7 @@ impl<T> Pair<T> {
 pub(crate) struct RingPlace(u64);
 
 /// Bits of a token that are not part of the place.
-pub(crate) const TOKEN_BITS: u64 = 7;
+pub(crate) const TOKEN_BITS: u64 = 15;
 
 impl RingPlace {
     /// Returns the place that `word` stands for. `word` has none of the [`TOKEN_BITS`].
@@ -109,7 +109,7 @@ impl RingPlace {
         self.0
     }
 
-    /// Returns the token that C carries from a reservation to its end: the place and three bits.
+    /// Returns the token that C carries from a reservation to its end: the place and four bits.
     #[inline(always)]
     pub(crate) const fn token(self, bits: u64) -> u64 {
         self.0 | bits

@@ -212,7 +212,7 @@ impl<P: Port> Map<P> {
     ) -> Option<usize> {
         let part = self.cpus.get(cpu)?;
         let Some(entry) = self.entry(part, key, note) else {
-            part.drops.add(1);
+            part.drops.increment();
             return None;
         };
         self.add_to(part, entry, added)
@@ -243,7 +243,7 @@ impl<P: Port> Map<P> {
         for (sum, more) in sums.iter().zip(added) {
             sum.add(*more);
         }
-        part.hits.add(1);
+        part.hits.increment();
         Some(entry)
     }
 
@@ -391,7 +391,7 @@ impl<P: Port> Map<P> {
     /// Counts an event that has no key.
     pub(crate) fn drop_one(&self, cpu: usize) {
         if let Some(part) = self.cpus.get(cpu) {
-            part.drops.add(1);
+            part.drops.increment();
         }
     }
 

@@ -160,7 +160,7 @@ impl Instance {
     }
 
     fn enable(&self, event: &'static Event) -> Result {
-        self.with_attached(event, false, EventFile::switch_on)
+        self.with_attached(event, false, |file| file.switch(true))
     }
 
     /// Calls `f` with the file of `event`, which is attached first if it is not; then `off` says whether it
@@ -225,7 +225,7 @@ impl Instance {
         let mut gone = 0usize;
         for file in files.iter_mut().filter(|file| which(file)) {
             if file.is_soft() {
-                file.set_off(true);
+                file.switch(false);
                 continue;
             }
             self.detach(file);

@@ -297,10 +297,15 @@ impl<'a> RecordToRead<'a> {
     /// Returns the word that begins at `at`, little-endian; what is after the record is of unknown content.
     #[inline(always)]
     pub(crate) fn word(self, at: PlacedWord) -> u64 {
-        let word = with_exposed_provenance::<u64>(self.0.addr().wrapping_add(at.0));
-        // SAFETY: Eight bytes are there, inside the place, by the invariant of `PlacedWord`, and no other code
-        // writes there, as the record is borrowed (invariant).
-        u64::from_le(unsafe { word.read_unaligned() })
+        self.words().word(at)
+    }
+
+    /// Returns what reads its words.
+    #[inline(always)]
+    pub(crate) fn words(self) -> RecordWords<'a> {
+        // INVARIANT: All words are inside the place, by the invariant of `PlacedWord`; no other code writes there, as
+        // the record is borrowed (invariant).
+        RecordWords(self.0, PhantomData)
     }
 
     /// Returns its bytes.
@@ -312,6 +317,38 @@ impl<'a> RecordToRead<'a> {
         // SAFETY: As many bytes are there by the third invariant of `Record`, and no other code writes there, as
         // the record is borrowed (invariant).
         unsafe { slice::from_raw_parts(bytes, len) }
+    }
+}
+
+/// The words of a record, which may be in the ring.
+///
+/// # Invariants
+///
+/// The bytes of the words that are read are there, at this address, and no other code writes there as long as this is
+/// there.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct RecordWords<'a>(*const c_void, PhantomData<&'a [u8]>);
+
+impl RecordWords<'_> {
+    /// Returns those of the record whose bytes are there.
+    ///
+    /// # Safety
+    ///
+    /// They are, with exposed provenance, and no other code writes there as long as the result is there; no word is read
+    /// that ends after the record.
+    #[inline(always)]
+    pub(crate) unsafe fn of_bytes(bytes: *const c_void) -> Self {
+        // INVARIANT: The caller promises it.
+        Self(bytes, PhantomData)
+    }
+
+    /// Returns the word that begins at `at`, little-endian; what is after the record is of unknown content.
+    #[inline(always)]
+    pub(crate) fn word(self, at: PlacedWord) -> u64 {
+        let word = with_exposed_provenance::<u64>(self.0.addr().wrapping_add(at.0));
+        // SAFETY: Eight bytes are there, which no other code writes (invariant).
+        u64::from_le(unsafe { word.read_unaligned() })
     }
 }
 
@@ -337,6 +374,11 @@ pub(crate) struct PlacedWord(usize);
 impl PlacedWord {
     /// The first one. INVARIANT: A place has one.
     pub(crate) const FIRST: Self = Self(0);
+
+    /// Returns where it ends.
+    pub(crate) fn end(self) -> usize {
+        self.0.wrapping_add(size_of::<u64>())
+    }
 
     /// Returns that at this offset; nothing when no place is so long.
     pub(crate) fn new(offset: usize) -> Option<Self> {

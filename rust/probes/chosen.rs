@@ -25,14 +25,18 @@ use super::{
     },
     fill_common,
     filter::Filter,
+    in_place::reserve_in_place,
     triggered::{
         commit_light,
+        commit_meant,
         commit_triggered,
+        commit_unjudged,
         reserve_triggered, //
     },
     ways::{
         reserve_by_other,
-        reserve_in, //
+        reserve_in,
+        Caller, //
     },
     EventFile,
     RecordChoice,
@@ -40,13 +44,17 @@ use super::{
     COMMON, //
 };
 use crate::{
-    buffers::RingPlace,
+    buffers::{
+        rings::OwnRing,
+        RingPlace, //
+    },
     kapi::{
         clock,
         percpu::PinRef,
         scratch, //
     }, //
 };
+use core::hint::black_box;
 use kernel::prelude::*;
 
 /// As [`super::entry::rtrace_reserve`], for a file that does not take all events, or in a broken ring.
@@ -54,18 +62,27 @@ use kernel::prelude::*;
 pub(super) extern "C" fn reserve_chosen(
     file: &EventFile,
     size: RecordSize,
-    pin: PinRef<'_>,
+    ring: OwnRing<'_>,
 ) -> CReservation {
     match file.choice() {
-        RecordChoice::Filtered(places) => match places.begin(pin.pin(), size.into()) {
+        RecordChoice::Filtered(places) => match places.begin(ring.pin().pin(), size.into()) {
             Some(entry) => return for_c(entry.as_ptr(), TOKEN_SCRATCH),
-            None => return reserve_busy(file, size, pin),
+            None => return reserve_busy(file, size, ring.pin()),
         },
-        RecordChoice::All => return reserve_wanted(file, size, pin),
-        RecordChoice::Triggered => return reserve_triggered(file, size, pin),
-        RecordChoice::Some => {}
+        RecordChoice::InPlace => return reserve_in_place(file, size, ring),
+        RecordChoice::Triggered => return reserve_triggered(file, size, ring.pin()),
+        RecordChoice::Some => return reserve_some(file, size, ring.pin()),
+        RecordChoice::All => {}
     }
-    reserve_some(file, size, pin)
+    reserve_all(file, size, ring)
+}
+
+/// As [`reserve_chosen`], for a file that takes all events: in a broken ring, or when it did not a moment ago.
+#[cold]
+#[inline(never)]
+extern "C" fn reserve_all(file: &EventFile, size: RecordSize, ring: OwnRing<'_>) -> CReservation {
+    // Or the compiler would see that this is a jump and make it elsewhere.
+    black_box(reserve_for(file, size, ring))
 }
 
 /// As [`reserve_chosen`], when the place is in use.
@@ -99,7 +116,12 @@ extern "C" fn reserve_some(file: &EventFile, size: RecordSize, pin: PinRef<'_>) 
 /// Reserves a record that is wanted.
 #[inline(always)]
 pub(super) fn reserve_wanted(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
-    let ring = file.ring(pin);
+    reserve_for(file, size, file.ring(pin))
+}
+
+/// Reserves a record for `file` in one of its rings.
+#[inline(always)]
+pub(super) fn reserve_for<C: Caller>(file: &C, size: C::Size, ring: OwnRing<'_>) -> CReservation {
     let gate = ring.gate();
     match clock::InlineClock::left(gate) {
         Some(clock) => reserve_in(file, size, ring, || clock.now()),
@@ -144,10 +166,20 @@ pub(super) unsafe extern "C" fn commit_marked(
 /// or its filter was taken away a moment ago and everything is wanted.
 #[inline(never)]
 extern "C" fn commit_ungated(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-    match file.light_trigger() {
-        Some(trigger) => commit_light(file, record, trigger, exit),
-        None => commit_triggered(file, record, exit),
+    if let Some(trigger) = file.light_trigger() {
+        return commit_light(file, record, trigger, exit);
     }
+    let Some(filter) = file.sole_filter() else {
+        return commit_triggered(file, record, exit);
+    };
+    if filter.may_match(&record) {
+        return commit_meant(file, record, exit);
+    }
+    if !file.is_off() {
+        return commit_unjudged(file, record, exit);
+    }
+    record.end();
+    exit.end();
 }
 
 /// Records what was filled beside the ring, if the filter lets it through.

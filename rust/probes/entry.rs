@@ -23,6 +23,7 @@ use super::{
         CReservation,
         NOTHING, //
     },
+    in_place::commit_marked_in_place,
     triggered::{
         commit_judged,
         reserve_triggered, //
@@ -58,6 +59,10 @@ pub(crate) const OWN: u32 = 1;
 pub(super) const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
 pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
+/// The token of a record in the ring at which the only trigger looks there has this bit.
+pub(super) const TOKEN_IN_PLACE: u64 = 8;
+/// The token of such a record that the ring has refused: it is beside it for the trigger alone.
+pub(super) const TOKEN_REFUSED: u64 = TOKEN_SCRATCH | TOKEN_IN_PLACE;
 
 /// Reserves a record of `size` bytes. The common fields are filled here, not by the caller.
 ///
@@ -100,12 +105,12 @@ extern "C" fn reserve_closer(
 ) -> CReservation {
     if gate.is_disabled() {
         return match file.heeds(gate) {
-            true => reserve_disabled(file, size, ring.pin(), gate),
+            true => reserve_disabled(file, size, ring, gate),
             false => NOTHING,
         };
     }
     if !file.is_plain() {
-        return reserve_chosen(file, size, ring.pin());
+        return reserve_chosen(file, size, ring);
     }
     reserve_by_other(file, size, ring, gate)
 }
@@ -115,21 +120,25 @@ extern "C" fn reserve_closer(
 extern "C" fn reserve_disabled(
     file: &EventFile,
     size: RecordSize,
-    pin: PinRef<'_>,
+    ring: OwnRing<'_>,
     gate: GateWord,
 ) -> CReservation {
     match gate.is_broken() {
-        true => reserve_refused(file, size, pin),
-        false => reserve_triggered(file, size, pin),
+        true => reserve_refused(file, size, ring),
+        false => reserve_triggered(file, size, ring.pin()),
     }
 }
 
 /// As [`reserve_closer`], in a broken ring: what it refuses is counted, of what is wanted.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_refused(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
+extern "C" fn reserve_refused(
+    file: &EventFile,
+    size: RecordSize,
+    ring: OwnRing<'_>,
+) -> CReservation {
     // Or the compiler would see that this is a jump and make it elsewhere.
-    black_box(reserve_chosen(file, size, pin))
+    black_box(reserve_chosen(file, size, ring))
 }
 
 /// Runs what follows an event of `file` that was recorded.
@@ -225,7 +234,7 @@ fn left_slowly(file: &EventFile, exit: Exit) {
 /// # Safety
 ///
 /// `entry` and `token` are those of the last reservation on this CPU that is not over, in the rings of
-/// `file`; `token` may have [`TOKEN_ASK`] as well.
+/// `file`; `token` may have [`TOKEN_ASK`] or [`TOKEN_IN_PLACE`] as well, or is [`TOKEN_REFUSED`].
 #[inline(never)]
 pub(super) unsafe extern "C" fn commit_reserved(
     file: &EventFile,
@@ -233,6 +242,10 @@ pub(super) unsafe extern "C" fn commit_reserved(
     token: u64,
     exit: Exit,
 ) {
+    if token & TOKEN_IN_PLACE != 0 {
+        // SAFETY: The entry and the token are the caller's, which has the bit.
+        return unsafe { commit_marked_in_place(file, entry, token, exit) };
+    }
     if token & TOKEN_ASK != 0 {
         // SAFETY: The entry and the token are the caller's, which has the bit.
         return unsafe { commit_judged(file, entry, token, exit) };
@@ -256,10 +269,10 @@ unsafe extern "C" fn rtrace_discard(
     token: u64,
     pin: PinRef<'_>,
 ) {
-    if token == TOKEN_SCRATCH {
+    if matches!(token, TOKEN_SCRATCH | TOKEN_REFUSED) {
         // SAFETY: The token says that `entry` is beside the ring, and the probe is done with it.
         return unsafe { scratch::Record::filled(entry) }.end();
     }
     // SAFETY: It is the probe's last reservation, and in the ring, as its token says.
-    unsafe { give_up(file.sink(), pin, entry, token & !TOKEN_ASK) };
+    unsafe { give_up(file.sink(), pin, entry, token & !TOKEN_REFUSED) };
 }

@@ -43,6 +43,7 @@ use crate::{
             GateWord,
             DISABLE_BROKEN, //
         },
+        packed::PackedSize,
         port::SharedWord,
         writer::ReserveError, //
     },
@@ -54,11 +55,13 @@ use core::ptr::{
 };
 use kernel::prelude::*;
 
-/// [`RecordChoice::Some`] as a word: the one that a writer compares with first.
-const SOME: u64 = 0;
+/// [`RecordChoice::InPlace`] as a word: the one that a writer compares with first.
+const IN_PLACE: u64 = 0;
+/// [`RecordChoice::Some`] as a word: the only one that is negative, which is known by the same comparison.
+const SOME: u64 = 1 << 63;
 /// [`RecordChoice::All`] as a word.
 const ALL: u64 = 2;
-/// [`RecordChoice::Triggered`] as a word; all three are even.
+/// [`RecordChoice::Triggered`] as a word; all four are even.
 const TRIGGERED: u64 = 4;
 
 /// Bit of [`EventFile::plain`]: a trigger, or the user while there is one, has the event not recorded.
@@ -76,6 +79,8 @@ pub(super) enum RecordChoice {
     Some,
     /// There are triggers, or triggers of other events switch this one.
     Triggered,
+    /// Everything, and the only trigger looks at it in the ring.
+    InPlace,
 }
 
 /// An enabled event of an instance: the cookie of its probe.
@@ -89,6 +94,8 @@ pub(crate) struct EventFile {
     plain: SharedU64,
     sink: NonNull<Sink>,
     id: u16,
+    /// That of the shortest record.
+    least_size: RecordSize,
     pub(super) base: Base,
     /// None when everything is recorded.
     filter: GraceRef<Filter>,
@@ -98,12 +105,18 @@ pub(crate) struct EventFile {
     triggers: GraceRef<TriggerList>,
     /// The only trigger, if it acts on all records and lightly.
     light: GraceRef<Trigger>,
+    /// The same, if it needs nothing but words of the record, none of which ends after [`Self::least_size`].
+    in_place: GraceRef<Trigger>,
+    /// The only trigger, if that needs the record.
+    sole: GraceRef<Trigger>,
+    /// Its filter.
+    sole_filter: GraceRef<Filter>,
     /// How many triggers need the probe: its own, and those that switch the event.
     soft: SharedU64,
     /// None when tasks do not matter.
     pids: GraceRef<PidFilter>,
-    /// What that makes: [`TRIGGERED`], [`ALL`], the word of the scratch places when there is only a filter or
-    /// there are triggers that need the record, or [`SOME`].
+    /// What that makes: [`TRIGGERED`], [`IN_PLACE`], [`ALL`], the word of the scratch places when there is only a filter
+    /// or there are triggers that need the record, or [`SOME`].
     chosen: SharedU64,
     /// The bits of a gate that is disabled with which a writer has to look further: that of a broken ring;
     /// for [`TRIGGERED`] any.
@@ -135,6 +148,7 @@ impl EventFile {
             plain: SharedWord::new(GateWord::OPEN),
             sink: sink.into(),
             id: event.id(),
+            least_size: RecordSize::with_len(event.size()).1,
             base: Base::new(
                 event.id(),
                 entry::OWN.saturating_add(event.source().own_depth()),
@@ -143,6 +157,9 @@ impl EventFile {
             gate_filter: GraceRef::none(),
             triggers: GraceRef::none(),
             light: GraceRef::none(),
+            in_place: GraceRef::none(),
+            sole: GraceRef::none(),
+            sole_filter: GraceRef::none(),
             soft: SharedU64::zero(),
             pids: GraceRef::none(),
             chosen: SharedWord::new(ALL),
@@ -254,9 +271,10 @@ impl EventFile {
         // SAFETY: `update` stored it, or it is one of the even words there are without it.
         match unsafe { scratch::Places::of_word(word) } {
             Some(places) => RecordChoice::Filtered(places),
-            None if word == SOME => RecordChoice::Some,
-            None if word == ALL => RecordChoice::All,
-            None => RecordChoice::Triggered,
+            None if word == IN_PLACE => RecordChoice::InPlace,
+            None if (word as i64) < 0 => RecordChoice::Some,
+            None if word == TRIGGERED => RecordChoice::Triggered,
+            None => RecordChoice::All,
         }
     }
 
@@ -298,9 +316,10 @@ impl EventFile {
         self.change(OFF, off);
     }
 
-    /// Has the event be recorded, as the user wants. Callers take turns, also with [`Self::set_filter`].
-    pub(crate) fn switch_on(&self) {
-        self.set_off(false);
+    /// Has the event be recorded, as the user wants, or not any more. Callers take turns, also with
+    /// [`Self::set_filter`].
+    pub(crate) fn switch(&self, on: bool) {
+        self.set_off(!on);
         self.update();
     }
 
@@ -330,8 +349,18 @@ impl EventFile {
     pub(crate) unsafe fn set_triggers(&self, triggers: Option<&TriggerList>) {
         // SAFETY: The caller keeps it until probes that may have got it have ended.
         unsafe { self.triggers.set(triggers) };
+        let light = triggers.and_then(TriggerList::light);
         // SAFETY: The list has it, which stays as before.
-        unsafe { self.light.set(triggers.and_then(TriggerList::light)) };
+        unsafe { self.light.set(light) };
+        let fits = |end: usize| end <= self.event.size();
+        let in_place = light.filter(|trigger| trigger.words_end().is_some_and(fits));
+        // SAFETY: It is in the list, which stays as before.
+        unsafe { self.in_place.set(in_place) };
+        let sole = triggers.and_then(TriggerList::sole);
+        // SAFETY: It is in the list, which stays as before.
+        unsafe { self.sole.set(sole) };
+        // SAFETY: The trigger has it, which is in the list.
+        unsafe { self.sole_filter.set(sole.and_then(Trigger::filter)) };
         self.update();
     }
 
@@ -345,6 +374,30 @@ impl EventFile {
     #[inline(always)]
     pub(super) fn light_trigger(&self) -> Option<&Trigger> {
         self.light.get()
+    }
+
+    /// Returns the same, if it looks at records in the ring.
+    #[inline(always)]
+    pub(super) fn trigger_in_place(&self) -> Option<&Trigger> {
+        self.in_place.get()
+    }
+
+    /// Returns the size that each record has at least in which a trigger looks at words in the ring.
+    #[inline(always)]
+    pub(super) fn least_size(&self) -> PackedSize {
+        self.least_size.into()
+    }
+
+    /// Returns the filter of the only trigger.
+    #[inline(always)]
+    pub(super) fn sole_filter(&self) -> Option<&Filter> {
+        self.sole_filter.get()
+    }
+
+    /// Returns the only trigger, if that needs the record.
+    #[inline(always)]
+    pub(super) fn sole_trigger(&self) -> Option<&Trigger> {
+        self.sole.get()
     }
 
     /// Has the histograms of the event count again or pause. Any context.
@@ -371,6 +424,7 @@ impl EventFile {
         unsafe { self.gate_filter.set(gate) };
         let places = |other| scratch::Places::get().map_or(other, scratch::Places::word);
         let chosen = match (self.filter.is_none(), self.pids.is_none()) {
+            (true, true) if !self.in_place.is_none() && !self.is_off() => IN_PLACE,
             (_, true) if self.triggers().is_some_and(|list| !list.is_early()) => places(TRIGGERED),
             _ if triggered => TRIGGERED,
             (true, true) => ALL,
@@ -479,7 +533,7 @@ impl Caller for EventFile {
 
     #[inline(always)]
     fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, RecordSize>) -> CReservation {
-        given(self, ring, reserved)
+        given::<0>(self, ring, reserved)
     }
 
     #[cold]

@@ -22,16 +22,16 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// Fills the common fields of a reservation in `ring`, and returns what C gets of it.
+/// Fills the common fields of a reservation in `ring`, and returns what C gets of it, with these bits in its token.
 #[inline(always)]
-pub(super) fn given(
+pub(super) fn given<const BITS: u64>(
     file: &EventFile,
     ring: OwnRing<'_>,
     reserved: ReservedRecord<'_, RecordSize>,
 ) -> CReservation {
     let (entry, bits) = reserved.into_inner().into_raw();
     // INVARIANT: It was reserved just now, and a `RecordSize` has room for them.
-    let (common, token) = (CommonFields(entry), token(ring, bits));
+    let (common, token) = (CommonFields(entry), token(ring, bits | BITS));
     let raw = context::raw();
     match raw.usual_word(file.base) {
         Some(word) => common.filled(word, &raw, token),

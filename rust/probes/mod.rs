@@ -24,7 +24,8 @@
 //!   `graph_alone`: all of them, for one instance; `graph_closely`: with more than usual.
 //! - `profile`: those that count calls and measure their times.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
-//! - `trigger`, `triggered`: what an event does besides being recorded; `follower`: what follows one.
+//! - `trigger`, `triggered`: what an event does besides being recorded; `in_place`: triggers that look at records in
+//!   the ring; `follower`: what follows one.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
 
 #![allow(improper_ctypes_definitions, reason = "see `fastcall`")]
@@ -49,6 +50,7 @@ mod graph_alone;
 mod graph_closely;
 mod graph_rules;
 mod idle;
+mod in_place;
 mod kept_watch;
 mod manner;
 mod only;
@@ -116,6 +118,7 @@ pub(crate) use self::{
         GraphRules, //
     },
     idle::IdleRepeats,
+    in_place::FilledRecord,
     kept_watch::KeptWatch,
     manner::{
         Manner,

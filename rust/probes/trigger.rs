@@ -7,6 +7,7 @@
 //! it is decided here, by its filter and its count.
 
 use super::{
+    in_place::FilledRecord,
     triggered::commit_counted,
     EventFile,
     Exit,
@@ -63,6 +64,18 @@ pub(crate) trait Effect: Send + Sync {
     fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
         self.act_lightly(file, record.to_read(), exit.pin());
         commit_counted(file, record, exit);
+    }
+
+    /// Returns where the last word of a record ends that it needs, if it [`Self::is_light`] and needs nothing but such
+    /// words.
+    fn words_end(&self) -> Option<usize> {
+        None
+    }
+
+    /// Does it for a record in the ring that has so many bytes at least, and ends the event. Called only if there is
+    /// [`Self::words_end`].
+    fn end_in_place(&self, record: FilledRecord, file: &EventFile, exit: Exit) {
+        record.commit_judged(file, exit);
     }
 
     /// Does it with all of the record, where [`Self::act_lightly`] cannot.
@@ -208,6 +221,23 @@ impl Trigger {
         self.effect.end_lightly(file, record, exit);
     }
 
+    /// Returns where the last word of a record ends that it needs, if it needs nothing else and acts lightly.
+    pub(super) fn words_end(&self) -> Option<usize> {
+        self.effect.words_end()
+    }
+
+    /// Returns its filter.
+    pub(super) fn filter(&self) -> Option<&Filter> {
+        self.filter.as_deref()
+    }
+
+    /// Acts on a record in the ring, and ends the event: the last jump of the probe. Only for one that has
+    /// [`Self::words_end`], if [`Self::is_unlimited`].
+    #[inline(always)]
+    pub(super) fn end_in_place(&self, record: FilledRecord, file: &EventFile, exit: Exit) {
+        self.effect.end_in_place(record, file, exit);
+    }
+
     /// Is told of an event that has no record, on which it might have acted.
     fn miss(&self, pin: &CpuPin) {
         if self.left.load() != 0 {
@@ -264,7 +294,6 @@ impl TriggerList {
     }
 
     /// Returns the trigger of a list of one, if that needs the record.
-    #[inline(always)]
     pub(super) fn sole(&self) -> Option<&Trigger> {
         self.sole.as_deref()
     }
@@ -274,24 +303,30 @@ impl TriggerList {
         self.sole().filter(|trigger| trigger.light)
     }
 
-    /// Returns whether all of them act on all records, lightly and without end.
+    /// Returns whether all of them act on all records, and lightly.
     #[inline(always)]
-    pub(super) fn may_act_lightly(&self) -> bool {
-        self.light && self.triggers.iter().all(|trigger| trigger.is_unlimited())
+    pub(super) fn is_light(&self) -> bool {
+        self.light
     }
 
-    /// Has all of them act on a record that has no common fields but the number of the task. Only for a list that
-    /// [`Self::may_act_lightly`]. Any context.
+    /// Has them act on a record that has no common fields but the number of the task, up to the first one that does not
+    /// act without end. Returns the rest. Only for a list that [`Self::is_light`]. Any context.
     #[inline(always)]
-    pub(super) fn act_lightly(
-        &self,
+    pub(super) fn act_lightly<'a>(
+        &'a self,
         file: &EventFile,
         record: scratch::RecordToRead<'_>,
         pin: PinRef<'_>,
-    ) {
-        for trigger in &self.triggers {
+    ) -> RestOfTriggers<'a> {
+        let mut rest = &self.triggers[..];
+        while let Some((trigger, others)) = rest.split_first() {
+            if !trigger.is_unlimited() {
+                break;
+            }
             trigger.act_lightly(file, record, pin);
+            rest = others;
         }
+        RestOfTriggers(rest)
     }
 
     /// Returns whether all of them can act before there is a record.
@@ -354,6 +389,23 @@ impl TriggerList {
             list: Some(self),
             chosen,
         }
+    }
+}
+
+/// Triggers of a list that act on all records, and have not acted yet.
+#[derive(Clone, Copy)]
+pub(super) struct RestOfTriggers<'a>(&'a [Arc<Trigger>]);
+
+impl RestOfTriggers<'_> {
+    /// Returns whether there are none.
+    #[inline(always)]
+    pub(super) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Has them act as often as they may. `record` is whole. Any context.
+    pub(super) fn act(self, hit: &Hit<'_>, record: &[u8]) {
+        self.0.iter().for_each(|trigger| trigger.act(hit, record));
     }
 }
 

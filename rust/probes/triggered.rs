@@ -28,6 +28,7 @@ use super::{
     fill_common,
     trigger::{
         PendingTriggers,
+        RestOfTriggers,
         Trigger,
         TriggerList, //
     },
@@ -135,7 +136,7 @@ extern "C" fn reserve_nested(file: &EventFile, size: RecordSize, pin: PinRef<'_>
 /// Tells the triggers of an event that has no record: nothing is recorded of it.
 #[cold]
 #[inline(never)]
-extern "C" fn missed(file: &EventFile, pin: PinRef<'_>) -> CReservation {
+pub(super) extern "C" fn missed(file: &EventFile, pin: PinRef<'_>) -> CReservation {
     if let Some(list) = file.triggers() {
         list.miss(pin.pin());
     }
@@ -176,16 +177,41 @@ pub(super) extern "C" fn commit_triggered(
     record: scratch::Record<'_>,
     exit: Exit,
 ) {
-    if let Some(list) = file.triggers() {
-        match list.sole() {
-            Some(trigger) if !trigger.may_act(&record) => {}
-            Some(trigger) if trigger.decides() => return commit_acting(file, record, exit),
-            Some(trigger) => return commit_sole(file, trigger, record, exit),
-            None if list.may_act_lightly() => return commit_all_light(file, record, list, exit),
-            None if list.may_act(&record) => return commit_acting(file, record, exit),
-            None => {}
-        }
+    if let Some(trigger) = file.sole_trigger() {
+        return commit_by_sole(file, record, trigger, exit);
     }
+    match file.triggers() {
+        Some(list) if list.is_light() => commit_all_light(file, record, list, exit),
+        Some(list) if list.may_act(&record) => commit_acting(file, record, exit),
+        _ => commit_unjudged(file, record, exit),
+    }
+}
+
+/// The same, for a file with one trigger, the filter of which may let the record through.
+#[inline(never)]
+pub(super) extern "C" fn commit_meant(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+    match file.sole_trigger() {
+        Some(trigger) => commit_by_sole(file, record, trigger, exit),
+        None => commit_triggered(file, record, exit),
+    }
+}
+
+/// The same.
+#[inline(always)]
+fn commit_by_sole(file: &EventFile, record: scratch::Record<'_>, trigger: &Trigger, exit: Exit) {
+    match trigger.decides() {
+        true => commit_acting(file, record, exit),
+        false => commit_sole(file, trigger, record, exit),
+    }
+}
+
+/// The same, when no trigger acts.
+#[inline(never)]
+pub(super) extern "C" fn commit_unjudged(
+    file: &EventFile,
+    record: scratch::Record<'_>,
+    exit: Exit,
+) {
     let filter = file.filter();
     if file.is_off() || filter.is_some_and(|filter| !filter.may_match(&record)) {
         record.end();
@@ -206,13 +232,13 @@ pub(super) extern "C" fn commit_light(
     exit: Exit,
 ) {
     if !trigger.is_unlimited() {
-        return commit_triggered(file, record, exit);
+        return commit_sole(file, trigger, record, exit);
     }
     record.put::<PID_AT>(context::pid() as u32);
     trigger.end_lightly(file, record, exit);
 }
 
-/// The same, for a file with several triggers, all of which do so.
+/// The same, for a file with several such triggers.
 #[inline(never)]
 extern "C" fn commit_all_light(
     file: &EventFile,
@@ -221,7 +247,25 @@ extern "C" fn commit_all_light(
     exit: Exit,
 ) {
     record.put::<PID_AT>(context::pid() as u32);
-    list.act_lightly(file, record.to_read(), exit.pin());
+    let rest = list.act_lightly(file, record.to_read(), exit.pin());
+    if !rest.is_empty() {
+        return commit_rest(file, record, rest, exit);
+    }
+    end_counted(file, record, exit);
+}
+
+/// The same, from one on that acts only so often.
+#[inline(never)]
+extern "C" fn commit_rest(
+    file: &EventFile,
+    mut record: scratch::Record<'_>,
+    rest: RestOfTriggers<'_>,
+    exit: Exit,
+) {
+    let bytes = record.bytes();
+    fill_common(bytes, file.base);
+    let pin = exit.pin().pin();
+    rest.act(&Hit { pin, file }, bytes);
     end_counted(file, record, exit);
 }
 
@@ -272,6 +316,30 @@ extern "C" fn commit_acting(file: &EventFile, mut record: scratch::Record<'_>, e
     if kept {
         recorded(exit.pin(), file);
     }
+    pending.act(&Hit { pin, file });
+    exit.end();
+}
+
+/// Has the triggers look at a record beside the ring, which has refused it.
+#[inline(never)]
+pub(super) extern "C" fn commit_refused(
+    file: &EventFile,
+    mut record: scratch::Record<'_>,
+    exit: Exit,
+) {
+    let pin = exit.pin().pin();
+    let mut pending = PendingTriggers::NONE;
+    match file.light_trigger().filter(|light| light.is_unlimited()) {
+        Some(trigger) => {
+            record.put::<PID_AT>(context::pid() as u32);
+            trigger.act_lightly(file, record.to_read(), exit.pin());
+        }
+        None => {
+            fill_common(record.bytes(), file.base);
+            (_, pending) = judge(file, pin, record.bytes(), false);
+        }
+    }
+    record.end();
     pending.act(&Hit { pin, file });
     exit.end();
 }

@@ -54,6 +54,12 @@ pub(crate) trait Caller {
     /// Returns whether [`Self::refused`] is to be told of a full ring even when nothing was published
     /// meanwhile.
     fn follows_refusals(&self) -> bool;
+
+    /// Returns what C gets of a record that is not in `ring`.
+    #[inline(always)]
+    fn instead(&self, _size: Self::Size, _ring: OwnRing<'_>) -> CReservation {
+        NOTHING
+    }
 }
 
 /// A reservation for a record of a caller.
@@ -139,28 +145,36 @@ extern "C" fn reserve_short<C: Caller>(
 fn reserve_in_full<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> CReservation {
     match ring.writer().refuse_full() {
         None => reserve_inside(caller, size, ring),
-        Some(Ok(())) if caller.follows_refusals() => reserve_refused(caller, ring),
-        Some(Ok(())) => NOTHING,
-        Some(Err(_)) => reserve_raced(caller, ring),
+        Some(Ok(())) if caller.follows_refusals() => reserve_refused(caller, size, ring),
+        Some(Ok(())) => caller.instead(size, ring),
+        Some(Err(_)) => reserve_raced(caller, size, ring),
     }
 }
 
 /// Notes that a full ring has refused a record, and returns what C gets.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_refused<C: Caller>(caller: &C, ring: OwnRing<'_>) -> CReservation {
+extern "C" fn reserve_refused<C: Caller>(
+    caller: &C,
+    size: C::Size,
+    ring: OwnRing<'_>,
+) -> CReservation {
     caller.refused(ring, ReserveError::Full);
     // Or the compiler would know what this returns and make a call of the jump.
-    black_box(NOTHING)
+    black_box(caller.instead(size, ring))
 }
 
 /// The same, once the writer has left too early: others came meanwhile.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_raced<C: Caller>(caller: &C, ring: OwnRing<'_>) -> CReservation {
+extern "C" fn reserve_raced<C: Caller>(
+    caller: &C,
+    size: C::Size,
+    ring: OwnRing<'_>,
+) -> CReservation {
     // SAFETY: `refuse_full` has just failed with this for this writer, for it fails with nothing else.
     unsafe { ring.writer().commit_slow(FastCommit::Raced) };
-    reserve_refused(caller, ring)
+    reserve_refused(caller, size, ring)
 }
 
 /// Reserves in `ring`, whose `gate` has no place of a clock.
@@ -175,8 +189,8 @@ pub(crate) fn reserve_by_other<C: Caller>(
         clock::LEFT_CALLED => reserve_by_left::<C, { clock::LEFT_CALLED }>(caller, size, ring),
         clock::LEFT_TSC => reserve_by_left::<C, { clock::LEFT_TSC }>(caller, size, ring),
         _ if gate.is_disabled() => match gate.is_broken() {
-            true => reserve_broken(caller, ring),
-            false => NOTHING,
+            true => reserve_broken(caller, size, ring),
+            false => caller.instead(size, ring),
         },
         clock::LEFT_MONO => reserve_by_left::<C, { clock::LEFT_MONO }>(caller, size, ring),
         _ => reserve_by_clock(caller, size, ring),
@@ -207,10 +221,14 @@ extern "C" fn reserve_by_clock<C: Caller>(
 /// Notes what a broken ring refuses, and returns what C gets.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: OwnRing<'_>) -> CReservation {
+extern "C" fn reserve_broken<C: Caller>(
+    caller: &C,
+    size: C::Size,
+    ring: OwnRing<'_>,
+) -> CReservation {
     caller.refused(ring, ring.refusal());
     // Or the compiler would know what this returns and make a call of the jump.
-    black_box(NOTHING)
+    black_box(caller.instead(size, ring))
 }
 
 /// Reserves what the fast path declined once it had entered.
@@ -227,7 +245,7 @@ extern "C" fn reserve_inside<C: Caller>(
         Ok(reserved) => caller.given(ring, ReservedRecord::new(reserved, size)),
         Err(why) => {
             caller.refused(ring, why);
-            NOTHING
+            caller.instead(size, ring)
         }
     }
 }

@@ -108,6 +108,8 @@ static notrace int write_one(struct soaker *soaker, enum context context, u32 st
 	soaker->inner[context]++;
 	if (soaker->depth > soaker->deepest[context])
 		soaker->deepest[context] = soaker->depth;
+	if (soaker->depth > MAX_NEST)
+		soaker->deep[context]++;
 	barrier();
 	if (stream == RINGS) {
 		trace_rtsoak_event(who, number);

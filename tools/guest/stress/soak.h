@@ -13,6 +13,8 @@ enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
 #define MAX_CPUS 8
 /* Events of a dive: each takes some hundred bytes of the stack. */
 #define MAX_DIVE 20
+/* Writers inside each other that a ring allows. */
+#define MAX_NEST 8
 /* Instances; the stream after them is the tracepoint's. */
 #define RINGS 3
 #define STREAMS (RINGS + 1)
@@ -42,6 +44,7 @@ struct soaker {
 	u32 depth;		/* of all contexts; an interrupt leaves it as it was */
 	u32 deepest[CONTEXTS];
 	unsigned long nested[CONTEXTS];
+	unsigned long deep[CONTEXTS];	/* writes inside more than a ring allows */
 	unsigned long arrived[CONTEXTS];
 	bool once[CONTEXTS];
 	u32 dive;		/* events that are still to be inside each other */

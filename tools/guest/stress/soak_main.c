@@ -110,6 +110,7 @@ static int start(void)
 		memset(soaker->tally, 0, sizeof(soaker->tally));
 		memset(soaker->deepest, 0, sizeof(soaker->deepest));
 		memset(soaker->nested, 0, sizeof(soaker->nested));
+		memset(soaker->deep, 0, sizeof(soaker->deep));
 		memset(soaker->arrived, 0, sizeof(soaker->arrived));
 		for (context = 0; context < CONTEXTS; context++)
 			soaker->random[context] = (seed + 16 * cpu + context) * 0x9e3779b9u | 1;
@@ -224,9 +225,9 @@ static int show(struct seq_file *m, void *unused)
 					seq_printf(m, " %u", tally->refused[i]);
 				seq_putc(m, '\n');
 			}
-			seq_printf(m, "%s %u %u %lu %lu\n", names[context], cpu,
+			seq_printf(m, "%s %u %u %lu %lu %lu\n", names[context], cpu,
 				   soaker->deepest[context], soaker->nested[context],
-				   soaker->arrived[context]);
+				   soaker->arrived[context], soaker->deep[context]);
 		}
 	return 0;
 }

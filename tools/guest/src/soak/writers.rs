@@ -40,6 +40,7 @@ struct OfContext {
     deepest: u64,
     nested: u64,
     arrived: u64,
+    deep: u64,
 }
 
 #[derive(Clone, Default)]
@@ -106,6 +107,11 @@ impl Written {
         self.contexts().map(|of| of.nested).sum()
     }
 
+    /// Writes that began inside as many others as a ring allows, if all of them were to one ring.
+    pub fn too_deep(&self) -> u64 {
+        self.contexts().map(|of| of.deep).sum()
+    }
+
     /// NMIs that came, on all CPUs.
     pub fn nmis(&self) -> u64 {
         self.cpus.iter().map(|of| of.contexts[NMI].arrived).sum()
@@ -140,6 +146,7 @@ impl Written {
             deepest: at(1)?,
             nested: at(2)?,
             arrived: at(3)?,
+            deep: at(4)?,
         };
         Some(())
     }

@@ -57,6 +57,7 @@ mod hist_forms;
 mod hist_growth;
 mod hist_links;
 mod hist_names;
+mod hist_recorded;
 mod hist_storm;
 mod hist_strings;
 mod hist_tallies;
@@ -206,6 +207,7 @@ const GROUPS: &[&[Test]] = &[
     marker_copies::TESTS,
     marker_triggers::TESTS,
     hist_names::TESTS,
+    hist_recorded::TESTS,
     hist_storm::TESTS,
     hist_strings::TESTS,
     hist_tracks::TESTS,
