@@ -38,7 +38,6 @@ use crate::{
         port::Kernel,
         scratch::{
             PlacedWord,
-            RecordToRead,
             RecordWords, //
         }, //
     },
@@ -270,6 +269,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> NearCounter
     for QuickNumbers<KEYS, VALUES, VARIABLES>
 {
     type Counter = NumberCounter<KEYS, VALUES, VARIABLES>;
+    type Record<'a> = RecordWords<'a>;
 
     fn counter(&self) -> &Self::Counter {
         &self.counter
@@ -277,23 +277,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> NearCounter
 
     /// Also an event whose time is read by a call.
     #[inline(always)]
-    fn count_near(
-        &self,
-        file: &EventFile,
-        record: RecordToRead<'_>,
-        pin: PinRef<'_>,
-    ) -> Option<()> {
-        self.count_words_near(file, record.words(), pin)
-    }
-
-    /// The same.
-    #[inline(always)]
-    fn count_words_near(
-        &self,
-        file: &EventFile,
-        words: RecordWords<'_>,
-        pin: PinRef<'_>,
-    ) -> Option<()> {
+    fn count_near(&self, file: &EventFile, words: RecordWords<'_>, pin: PinRef<'_>) -> Option<()> {
         let counts = self.counts.if_unwatched()?;
         let env = QuickEnv::of(file, pin, self.clock);
         self.count::<false, WITH_TIME>(counts, words, &env, Map::count_known)
@@ -325,22 +309,12 @@ unsafe impl<
         &self.0
     }
 
-    #[inline(always)]
-    fn count_first(
-        &self,
-        file: &EventFile,
-        record: RecordToRead<'_>,
-        pin: PinRef<'_>,
-    ) -> Option<()> {
-        self.count_words(file, record.words(), pin)
-    }
-
     fn words_end(&self) -> Option<usize> {
         Some(self.0.words_end())
     }
 
     #[inline(always)]
-    fn count_words(&self, file: &EventFile, words: RecordWords<'_>, pin: PinRef<'_>) -> Option<()> {
+    fn count_first(&self, file: &EventFile, words: RecordWords<'_>, pin: PinRef<'_>) -> Option<()> {
         let counts = self.0.counts.if_unwatched()?;
         let env = QuickEnv::here::<STEPS>(file, pin, self.0.clock)?;
         self.0

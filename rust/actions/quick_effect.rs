@@ -28,6 +28,41 @@ use crate::{
     }, //
 };
 
+/// What a counter reads of a record.
+pub(super) trait ReadRecord<'a>: Sized {
+    /// Returns it, of a record beside the ring.
+    fn beside(record: RecordToRead<'a>) -> Self;
+
+    /// Returns it, of a record in the ring. `None` if that has nothing but its words.
+    fn in_ring(words: RecordWords<'a>) -> Option<Self>;
+}
+
+/// All of it.
+impl<'a> ReadRecord<'a> for RecordToRead<'a> {
+    #[inline(always)]
+    fn beside(record: RecordToRead<'a>) -> Self {
+        record
+    }
+
+    #[inline(always)]
+    fn in_ring(_: RecordWords<'a>) -> Option<Self> {
+        None
+    }
+}
+
+/// Nothing but words.
+impl<'a> ReadRecord<'a> for RecordWords<'a> {
+    #[inline(always)]
+    fn beside(record: RecordToRead<'a>) -> Self {
+        record.words()
+    }
+
+    #[inline(always)]
+    fn in_ring(words: RecordWords<'a>) -> Option<Self> {
+        Some(words)
+    }
+}
+
 /// Counts events of a histogram whose entries are near the first slot of their key.
 ///
 /// Contexts: those of [`Effect`].
@@ -35,22 +70,15 @@ pub(super) trait NearCounter: Send + Sync {
     /// What counts any event of the histogram.
     type Counter: Effect;
 
+    /// What is read of an event.
+    type Record<'a>: ReadRecord<'a>;
+
     /// Returns what counts any event of the histogram.
     fn counter(&self) -> &Self::Counter;
 
     /// Counts an event. `None` if nothing is counted, because that is for [`Self::counter`].
-    fn count_near(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>)
+    fn count_near(&self, file: &EventFile, record: Self::Record<'_>, pin: PinRef<'_>)
         -> Option<()>;
-
-    /// Does so if it needs nothing but words of the record, none of which ends after [`FirstCounter::words_end`].
-    fn count_words_near(
-        &self,
-        _file: &EventFile,
-        _words: RecordWords<'_>,
-        _pin: PinRef<'_>,
-    ) -> Option<()> {
-        None
-    }
 }
 
 /// Counts events of a histogram whose entries are in the first slot of their key.
@@ -59,8 +87,8 @@ pub(super) trait NearCounter: Send + Sync {
 ///
 /// # Safety
 ///
-/// No word that ends after [`Self::words_end`] is read by [`Self::count_words`] and by
-/// [`NearCounter::count_words_near`] of [`Self::near`].
+/// Where [`Self::words_end`] says so, no word that ends after it is read by [`Self::count_first`] and by
+/// [`NearCounter::count_near`] of [`Self::near`].
 pub(super) unsafe trait FirstCounter: Send + Sync {
     /// What counts the others.
     type Near: NearCounter;
@@ -72,7 +100,7 @@ pub(super) unsafe trait FirstCounter: Send + Sync {
     fn count_first(
         &self,
         file: &EventFile,
-        record: RecordToRead<'_>,
+        record: RecordOf<'_, Self>,
         pin: PinRef<'_>,
     ) -> Option<()>;
 
@@ -80,18 +108,10 @@ pub(super) unsafe trait FirstCounter: Send + Sync {
     fn words_end(&self) -> Option<usize> {
         None
     }
-
-    /// Counts an event by its words, inline. `None` as above, and if it needs more.
-    #[inline(always)]
-    fn count_words(
-        &self,
-        _file: &EventFile,
-        _words: RecordWords<'_>,
-        _pin: PinRef<'_>,
-    ) -> Option<()> {
-        None
-    }
 }
+
+/// What a counter reads of an event.
+pub(super) type RecordOf<'a, C> = <<C as FirstCounter>::Near as NearCounter>::Record<'a>;
 
 /// Counts an event that is not counted in the first slot of its key.
 #[inline(never)]
@@ -101,7 +121,10 @@ fn act_nearby<N: NearCounter>(
     record: RecordToRead<'_>,
     pin: PinRef<'_>,
 ) {
-    if near.count_near(file, record, pin).is_none() {
+    if near
+        .count_near(file, N::Record::beside(record), pin)
+        .is_none()
+    {
         near.counter().act_slowly(file, record, pin);
     }
 }
@@ -117,7 +140,7 @@ fn end_nearby<N: NearCounter>(near: &N, file: &EventFile, record: scratch::Recor
 ///
 /// # Safety
 ///
-/// No word is read by [`NearCounter::count_words_near`] that ends after the `least_size()` of `file`.
+/// No word of a record in the ring is read by [`NearCounter::count_near`] that ends after the `least_size()` of `file`.
 #[inline(never)]
 unsafe fn end_nearby_in_place<N: NearCounter>(
     near: &N,
@@ -127,7 +150,9 @@ unsafe fn end_nearby_in_place<N: NearCounter>(
 ) {
     // SAFETY: None is read that ends after that size, as the caller promises.
     let words = unsafe { record.words() };
-    match near.count_words_near(file, words, exit.pin()) {
+    let read = N::Record::in_ring(words);
+    let counted = read.and_then(|read| near.count_near(file, read, exit.pin()));
+    match counted {
         Some(()) => record.commit(file, exit),
         None => record.commit_judged(file, exit),
     }
@@ -147,13 +172,15 @@ impl<C: FirstCounter> Effect for QuickEffect<C> {
     }
 
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        if self.0.count_first(file, record, pin).is_none() {
+        let read = RecordOf::<C>::beside(record);
+        if self.0.count_first(file, read, pin).is_none() {
             act_nearby(self.0.near(), file, record, pin);
         }
     }
 
     fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        let counted = self.0.count_first(file, record.to_read(), exit.pin());
+        let read = RecordOf::<C>::beside(record.to_read());
+        let counted = self.0.count_first(file, read, exit.pin());
         match counted {
             Some(()) => commit_counted(file, record, exit),
             None => end_nearby(self.0.near(), file, record, exit),
@@ -168,7 +195,9 @@ impl<C: FirstCounter> Effect for QuickEffect<C> {
         // SAFETY: None is read that ends after `words_end()`, as `FirstCounter` says; the file has compared that with
         // its `least_size()`, or this is not called.
         let words = unsafe { record.words() };
-        match self.0.count_words(file, words, exit.pin()) {
+        let read = RecordOf::<C>::in_ring(words);
+        let counted = read.and_then(|read| self.0.count_first(file, read, exit.pin()));
+        match counted {
             Some(()) => record.commit(file, exit),
             // SAFETY: None is read that ends after that here, either.
             None => unsafe { end_nearby_in_place(self.0.near(), record, file, exit) },

@@ -290,6 +290,7 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
 /// No event: the number that a reference takes would be gone.
 impl<const KEYS: usize> NearCounter for QuickLinkedCounter<KEYS> {
     type Counter = LinkedCounter;
+    type Record<'a> = RecordToRead<'a>;
 
     fn counter(&self) -> &LinkedCounter {
         &self.counter
@@ -301,7 +302,7 @@ impl<const KEYS: usize> NearCounter for QuickLinkedCounter<KEYS> {
     }
 }
 
-// SAFETY: There is no `words_end`, and no words are read.
+// SAFETY: There is no `words_end`.
 unsafe impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
     type Near = Self;
 

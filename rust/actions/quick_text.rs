@@ -132,6 +132,7 @@ impl<K: QuickText, const VALUES: usize> TextCounter<K, VALUES> {
 
 impl<K: QuickText, const VALUES: usize> NearCounter for TextCounter<K, VALUES> {
     type Counter = Counter;
+    type Record<'a> = RecordToRead<'a>;
 
     fn counter(&self) -> &Counter {
         &self.counter
@@ -148,7 +149,7 @@ impl<K: QuickText, const VALUES: usize> NearCounter for TextCounter<K, VALUES> {
     }
 }
 
-// SAFETY: There is no `words_end`, and no words are read.
+// SAFETY: There is no `words_end`.
 unsafe impl<K: QuickText, const VALUES: usize> FirstCounter for TextCounter<K, VALUES> {
     type Near = Self;
 

@@ -28,7 +28,6 @@ use super::{
     in_place::reserve_in_place,
     triggered::{
         commit_light,
-        commit_meant,
         commit_triggered,
         commit_unjudged,
         reserve_triggered, //
@@ -173,7 +172,7 @@ extern "C" fn commit_ungated(file: &EventFile, record: scratch::Record<'_>, exit
         return commit_triggered(file, record, exit);
     };
     if filter.may_match(&record) {
-        return commit_meant(file, record, exit);
+        return commit_triggered(file, record, exit);
     }
     if !file.is_off() {
         return commit_unjudged(file, record, exit);

@@ -119,7 +119,7 @@ pub(crate) struct EventFile {
     /// or there are triggers that need the record, or [`SOME`].
     chosen: SharedU64,
     /// The bits of a gate that is disabled with which a writer has to look further: that of a broken ring;
-    /// for [`TRIGGERED`] any.
+    /// for a file that has triggers or is switched by some, any.
     heeded: SharedU64,
     retired: bool,
     event: &'static Event,

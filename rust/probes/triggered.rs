@@ -170,38 +170,23 @@ fn judge<'a>(
     (wanted, pending)
 }
 
-/// As [`super::entry::rtrace_commit`], for a record beside the ring of such a file.
+/// As [`super::entry::rtrace_commit`], for a record beside the ring of such a file. The filter of its only trigger
+/// lets the record through, or was not asked.
 #[inline(never)]
 pub(super) extern "C" fn commit_triggered(
     file: &EventFile,
     record: scratch::Record<'_>,
     exit: Exit,
 ) {
-    if let Some(trigger) = file.sole_trigger() {
-        return commit_by_sole(file, record, trigger, exit);
+    match file.sole_trigger() {
+        Some(trigger) if trigger.decides() => return commit_acting(file, record, exit),
+        Some(trigger) => return commit_sole(file, trigger, record, exit),
+        None => {}
     }
     match file.triggers() {
         Some(list) if list.is_light() => commit_all_light(file, record, list, exit),
         Some(list) if list.may_act(&record) => commit_acting(file, record, exit),
         _ => commit_unjudged(file, record, exit),
-    }
-}
-
-/// The same, for a file with one trigger, the filter of which may let the record through.
-#[inline(never)]
-pub(super) extern "C" fn commit_meant(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-    match file.sole_trigger() {
-        Some(trigger) => commit_by_sole(file, record, trigger, exit),
-        None => commit_triggered(file, record, exit),
-    }
-}
-
-/// The same.
-#[inline(always)]
-fn commit_by_sole(file: &EventFile, record: scratch::Record<'_>, trigger: &Trigger, exit: Exit) {
-    match trigger.decides() {
-        true => commit_acting(file, record, exit),
-        false => commit_sole(file, trigger, record, exit),
     }
 }
 
@@ -234,8 +219,14 @@ pub(super) extern "C" fn commit_light(
     if !trigger.is_unlimited() {
         return commit_sole(file, trigger, record, exit);
     }
-    record.put::<PID_AT>(context::pid() as u32);
+    put_pid(&mut record);
     trigger.end_lightly(file, record, exit);
+}
+
+/// Writes the one common field that triggers read which act lightly.
+#[inline(always)]
+fn put_pid(record: &mut scratch::Record<'_>) {
+    record.put::<PID_AT>(context::pid() as u32);
 }
 
 /// The same, for a file with several such triggers.
@@ -246,7 +237,7 @@ extern "C" fn commit_all_light(
     list: &TriggerList,
     exit: Exit,
 ) {
-    record.put::<PID_AT>(context::pid() as u32);
+    put_pid(&mut record);
     let rest = list.act_lightly(file, record.to_read(), exit.pin());
     if !rest.is_empty() {
         return commit_rest(file, record, rest, exit);
@@ -331,7 +322,7 @@ pub(super) extern "C" fn commit_refused(
     let mut pending = PendingTriggers::NONE;
     match file.light_trigger().filter(|light| light.is_unlimited()) {
         Some(trigger) => {
-            record.put::<PID_AT>(context::pid() as u32);
+            put_pid(&mut record);
             trigger.act_lightly(file, record.to_read(), exit.pin());
         }
         None => {

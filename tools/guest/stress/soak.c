@@ -49,6 +49,7 @@ atomic_long_t in_all;
 unsigned long events = 1000000;
 u64 ended_ns;
 unsigned int pause_us;
+unsigned int calm_turns;
 
 static u32 random(struct soaker *soaker, enum context context)
 {
@@ -163,7 +164,7 @@ notrace void rtsoak_inside(u32 who)
 	if (context == TASK && dice % BURST_EVERY == 1 && soaker->inner[context] == 1)
 		for (i = 0; i < BURST; i++)
 			write_one(soaker, context, 0);
-	if (!READ_ONCE(writing))
+	if (!READ_ONCE(writing) || READ_ONCE(soaker->calm))
 		return;
 	if (context == HARDIRQ && dice & 0x10)
 		send_nmi(smp_processor_id());
@@ -284,12 +285,13 @@ int soak_thread(void *data)
 			schedule_timeout_interruptible(1);
 			continue;
 		}
+		WRITE_ONCE(soaker->calm, turn % (calm_turns + 1) != 0);
 		other = cpumask_next_wrap(cpu, cpu_online_mask);
-		if (other < MAX_CPUS)
+		if (other < MAX_CPUS && !soaker->calm)
 			send_nmi(other);
 		for (i = 0; i < 8; i++)
 			err |= write_any(soaker, TASK);
-		if (turn % 4 == 0)
+		if (calm_turns ? !soaker->calm : turn % 4 == 0)
 			irq_work_queue(&soaker->work);
 		if (!hrtimer_active(&soaker->timer))
 			hrtimer_start(&soaker->timer, ns_to_ktime(PERIOD_NS),

@@ -47,6 +47,7 @@ struct soaker {
 	unsigned long deep[CONTEXTS];	/* writes inside more than a ring allows */
 	unsigned long arrived[CONTEXTS];
 	bool once[CONTEXTS];
+	bool calm;		/* no interrupt but the timer's, no NMI but its */
 	u32 dive;		/* events that are still to be inside each other */
 };
 
@@ -61,6 +62,8 @@ extern atomic_long_t in_all;
 extern unsigned long events;
 extern u64 ended_ns;
 extern unsigned int pause_us;
+/* A thread's turns without an interrupt or an NMI of its own making, after each one that has them. */
+extern unsigned int calm_turns;
 
 /* The thread of CPU @data. */
 int soak_thread(void *data);

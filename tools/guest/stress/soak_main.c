@@ -35,6 +35,9 @@ module_param(seed, uint, 0644);
 module_param(pause_us, uint, 0644);
 MODULE_PARM_DESC(pause_us, "the threads rest this long now and then");
 
+module_param(calm_turns, uint, 0644);
+MODULE_PARM_DESC(calm_turns, "so many turns of a thread raise no interrupt and no NMI, after each one that does");
+
 static unsigned int copies;
 module_param(copies, uint, 0444);
 MODULE_PARM_DESC(copies, "so many more events of the tracepoint of rtsoak_text");

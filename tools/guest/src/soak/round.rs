@@ -53,6 +53,8 @@ pub struct Plan {
     pub seed: u64,
     pub events: u64,
     pub pause_us: u64,
+    /// A writer's turns without an interrupt or an NMI of its own making, after each one that has them.
+    pub calm_turns: u64,
     /// Priority of the writers: below 0, readers see little of a lot.
     pub nice: i32,
     /// KiB per CPU to begin with.
@@ -150,6 +152,7 @@ impl Stage {
         crew: &Crew<'_, '_>,
         turn: fn(&mut Storm<'a>) -> Check,
     ) -> Check {
+        self.writers.set("calm_turns", plan.calm_turns)?;
         self.writers
             .start(plan.seed, plan.events, plan.pause_us, plan.nice)?;
         // The storm shall not wait for those that it disturbs.

@@ -4,7 +4,7 @@
 //! other; and nothing is left of the event of a module.
 
 use super::hist_forms::{attempted, SOAK};
-use super::hists::total;
+use super::hists::{self, total};
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::soak::record::{NMI, RINGS};
@@ -124,11 +124,7 @@ fn contexts(context: &Context) -> Check {
         let text = own.get(&hist())?;
         let total = |word| total(&text, word);
         let (hits, entries, drops) = (total("Hits:"), total("Entries:"), total("Dropped:"));
-        let sum: u64 = text
-            .lines()
-            .filter_map(|line| line.split_once("} hitcount:"))
-            .filter_map(|(_, rest)| rest.split_whitespace().next()?.parse::<u64>().ok())
-            .sum();
+        let sum: u64 = hists::entries(&text).map(|(_, hits, _)| hits).sum();
         println!("{command}: {hits} hits, {drops} drops, {entries} entries, {nmis} from NMIs");
         report.expect(hits + drops == events, || {
             format!("{command}: {hits} hits and {drops} drops of {events} events")

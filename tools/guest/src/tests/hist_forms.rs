@@ -2,7 +2,7 @@
 
 //! `hist_json`, which says what `hist` says, and `hist_take`, which loses and repeats no event.
 
-use super::hists::{lseek, total, ENTER};
+use super::hists::{self, lseek, total, ENTER};
 use super::json::objects;
 use super::{exact, test, Test};
 use crate::callers;
@@ -44,11 +44,7 @@ const ROUNDS: usize = 4;
 
 /// Returns the counts of the entries in the text of `hist`, in their order.
 fn counts(text: &str) -> Vec<u64> {
-    let lines = text
-        .lines()
-        .filter_map(|line| line.split_once("} hitcount:"));
-    let counts = lines.filter_map(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
-    counts.collect()
+    hists::entries(text).map(|(_, hits, _)| hits).collect()
 }
 
 /// The same entries in the same order, with the numbers as numbers and the modifiers as what they mean.

@@ -3,7 +3,7 @@
 //! Histograms of `size=auto`: they grow with their entries, and lose and repeat no event meanwhile.
 
 use super::hist_forms::{attempted, file, instance, SOAK};
-use super::hists::{lseek, total, ENTER};
+use super::hists::{self, lseek, total, ENTER};
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -24,12 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The key, the hits and the value of each entry.
 fn entries(text: &str) -> Vec<(i64, u64, u64)> {
-    let rows = text.lines().filter_map(|line| {
-        let (key, rest) = line.strip_prefix("{ ")?.split_once(" } hitcount:")?;
+    let rows = hists::entries(text).filter_map(|(key, hits, values)| {
         let key = key.split_once(':')?.1.trim().parse().ok()?;
-        let mut words = rest.split_whitespace();
-        let hits = words.next()?.parse().ok()?;
-        let value = words.last().and_then(|value| value.parse().ok());
+        let value = values.split_whitespace().last();
+        let value = value.and_then(|value| value.parse().ok());
         Some((key, hits, value.unwrap_or(0)))
     });
     rows.collect()

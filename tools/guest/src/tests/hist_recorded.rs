@@ -2,7 +2,7 @@
 
 //! Histograms of events that are recorded as well: what is counted is what is in the ring.
 
-use super::{test, Test};
+use super::{hists, test, Test};
 use crate::check::{Check, Report};
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -23,7 +23,7 @@ fn rename() -> Check {
     Ok(())
 }
 
-/// Programs are executed, whose names are as long as those of the events.
+/// Programs are executed: each forks, and is loaded by a name.
 fn execute() -> Check {
     for _ in 0..PROGRAMS {
         let status = std::process::Command::new("true").status();
@@ -53,16 +53,10 @@ fn lines(text: &str, event: &str, fields: &[&str]) -> Counts {
 
 /// Returns what the entries of a histogram say.
 fn entries(text: &str) -> Counts {
-    let mut counts = Counts::new();
-    for line in text.lines().filter_map(|line| line.strip_prefix("{ ")) {
-        let Some((keys, hits)) = line.split_once(" } hitcount:") else {
-            continue;
-        };
-        let number = |key: &str| key.split(':').nth(1).unwrap_or_default().trim().to_string();
-        let hits = hits.split_whitespace().next().and_then(|n| n.parse().ok());
-        counts.insert(keys.split(',').map(number).collect(), hits.unwrap_or(0));
-    }
-    counts
+    let number = |key: &str| key.split(':').nth(1).unwrap_or_default().trim().to_string();
+    let rows = hists::entries(text);
+    rows.map(|(keys, hits, _)| (keys.split(',').map(number).collect(), hits as usize))
+        .collect()
 }
 
 /// An event that a workload makes.

@@ -478,3 +478,18 @@ pub(super) fn total(text: &str, word: &str) -> u64 {
     let number = line.and_then(|number| number.trim().parse().ok());
     number.unwrap_or(u64::MAX / 4)
 }
+
+/// Returns the entries of a histogram: the text of the keys (of the last line, where a stack is one), the hits, and
+/// the text of the values after them.
+pub(super) fn entries(text: &str) -> impl Iterator<Item = (&str, u64, &str)> {
+    text.lines().filter_map(|line| {
+        let (keys, rest) = line.split_once("} hitcount:")?;
+        let rest = rest.trim_start();
+        let (hits, values) = rest.split_once(' ').unwrap_or((rest, ""));
+        Some((
+            keys.trim_start_matches("{ ").trim_end(),
+            hits.parse().ok()?,
+            values,
+        ))
+    })
+}

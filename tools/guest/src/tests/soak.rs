@@ -28,6 +28,9 @@ const WAKEUPS: u64 = 1_800;
 /// This many in one round, because numbers are counted in a table of limited size.
 const ROUND: u64 = 2_500_000;
 
+/// The same where most turns of the writers are calm: an emulated interrupt takes as long as many events.
+const CALM_ROUND: u64 = 20_000_000;
+
 /// This many more if something that a round has to have did not happen yet: on which CPU's time the
 /// readers run depends on the machine.
 const MORE: u64 = 12;
@@ -116,18 +119,20 @@ fn everything(context: &Context) -> Check {
     while totals.recorded < events || (sums.lacks(&totals, events).is_err() && more < MORE) {
         // Writers that rest, so that readers keep up, would take long for a whole round. Each kind
         // comes in a short run, too.
-        let (pause_us, nice, most) = [
-            (0, -10, ROUND.min(events / 2)),
-            (0, -5, ROUND.min(events / 3)),
-            (200, -10, (ROUND / 20).min(events / 10)),
-            (1000, 0, (ROUND / 50).min(events / 20)),
-        ][round as usize % 4];
+        let (pause_us, calm_turns, nice, most) = [
+            (0, 0, -10, ROUND.min(events / 2)),
+            (0, 0, -5, ROUND.min(events / 3)),
+            (200, 0, -10, (ROUND / 20).min(events / 10)),
+            (1000, 0, 0, (ROUND / 50).min(events / 20)),
+            (0, 63, -5, CALM_ROUND.min(events / 4)),
+        ][round as usize % 5];
         let left = events.saturating_sub(totals.recorded);
         more += u64::from(left == 0);
         let plan = Plan {
             seed: seed + round,
             events: if left == 0 { most } else { left.min(most) },
             pause_us,
+            calm_turns,
             nice,
             kb: 400,
             clears: false,
@@ -185,6 +190,7 @@ fn clears(context: &Context) -> Check {
             seed: seed + round,
             events: size,
             pause_us: if busy { 100 } else { 2000 },
+            calm_turns: 0,
             nice: if busy { -10 } else { 0 },
             kb: 8000,
             clears: true,
@@ -290,6 +296,7 @@ fn keeps_a_ledger(context: &Context) -> Check {
             seed: seed + rounds,
             events,
             pause_us,
+            calm_turns: 0,
             nice,
             kb: 400,
             clears: false,
