@@ -122,6 +122,19 @@ unsafe extern "C" fn rtrace_thread(body: &KBox<dyn ThreadBody>) {
     body.run();
 }
 
+/// Calls `f` while control groups take the current thread, which is one of [`ThreadPlace::Each`]. It stays on its CPU.
+/// Only in [`ThreadBody::run`].
+pub(crate) fn loosened(f: impl FnOnce()) {
+    c::rt_thread_loosen();
+    f();
+    c::rt_thread_fasten();
+}
+
+/// Returns whether a task waits for the current thread to go to another CPU, in what [`loosened`] calls. It goes after that.
+pub(crate) fn is_to_move() -> bool {
+    c::rt_thread_is_to_move()
+}
+
 /// Returns whether the current thread is to end. Only in [`ThreadBody::run`].
 #[inline(always)]
 pub(crate) fn should_stop() -> bool {

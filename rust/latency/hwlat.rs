@@ -10,6 +10,7 @@ use super::{
 use crate::text::{
     errno::Errno,
     number,
+    rest::RecordRest,
     word, //
 };
 use core::fmt::{
@@ -164,20 +165,17 @@ const NS_PER_S: u64 = 1_000_000_000;
 impl HwlatSample {
     /// Fills a record after its common fields, which take eight bytes.
     pub(crate) fn fill(&self, rest: &mut [u8]) {
-        let longs = [
-            self.gaps.inner,
-            self.gaps.outer,
+        RecordRest::of(rest)
+            .long(self.gaps.inner)
+            .long(self.gaps.outer)
             // How long NMIs took is not known.
-            0,
-            self.wall_ns / NS_PER_S,
-            self.wall_ns % NS_PER_S,
-        ];
-        let ints = [self.nmis, self.number, self.gaps.count, 0];
-        let longs = longs.into_iter().flat_map(u64::to_ne_bytes);
-        let bytes = longs.chain(ints.into_iter().flat_map(u32::to_ne_bytes));
-        for (to, from) in rest.iter_mut().zip(bytes) {
-            *to = from;
-        }
+            .long(0)
+            .long(self.wall_ns / NS_PER_S)
+            .long(self.wall_ns % NS_PER_S)
+            .int(self.nmis)
+            .int(self.number)
+            .int(self.gaps.count)
+            .int(0);
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::text::{
     errno::Errno,
     number,
+    rest::RecordRest,
     word,
     writer::ByteWrite, //
 };
@@ -185,20 +186,16 @@ pub(crate) struct OsnoiseSample {
 impl OsnoiseSample {
     /// Fills a record after its common fields, which take eight bytes.
     pub(crate) fn fill(&self, rest: &mut [u8]) {
-        let longs = [self.noise, self.runtime, self.longest];
-        let ints = [
-            self.hardware,
-            self.nmis,
-            self.irqs,
-            self.softirqs,
-            self.threads,
-            0,
-        ];
-        let longs = longs.into_iter().flat_map(u64::to_ne_bytes);
-        let bytes = longs.chain(ints.into_iter().flat_map(u32::to_ne_bytes));
-        for (to, from) in rest.iter_mut().zip(bytes) {
-            *to = from;
-        }
+        RecordRest::of(rest)
+            .long(self.noise)
+            .long(self.runtime)
+            .long(self.longest)
+            .int(self.hardware)
+            .int(self.nmis)
+            .int(self.irqs)
+            .int(self.softirqs)
+            .int(self.threads)
+            .int(0);
     }
 
     /// Returns the sample of a whole record; what it ends before is 0.

@@ -19,6 +19,7 @@ use crate::{
     text::{
         errno::Errno,
         number,
+        rest::RecordRest,
         writer::ByteWrite, //
     }, //
 };
@@ -189,13 +190,13 @@ pub(crate) struct OffRecord {
 impl OffRecord {
     /// Fills a record after its common fields, which take eight bytes.
     pub(crate) fn fill(&self, rest: &mut [u8]) {
-        let longs = [self.section.lower, self.section.upper];
-        let ints = [self.section.looks, self.pid, self.kind as u32, 0];
-        let longs = longs.into_iter().flat_map(u64::to_ne_bytes);
-        let bytes = longs.chain(ints.into_iter().flat_map(u32::to_ne_bytes));
-        for (to, from) in rest.iter_mut().zip(bytes) {
-            *to = from;
-        }
+        RecordRest::of(rest)
+            .long(self.section.lower)
+            .long(self.section.upper)
+            .int(self.section.looks)
+            .int(self.pid)
+            .int(self.kind as u32)
+            .int(0);
     }
 }
 

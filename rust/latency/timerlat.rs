@@ -8,7 +8,8 @@ use super::{
 };
 use crate::text::{
     errno::Errno,
-    number, //
+    number,
+    rest::RecordRest, //
 };
 use core::fmt::{
     self,
@@ -62,12 +63,10 @@ pub(crate) struct TimerlatSample {
 impl TimerlatSample {
     /// Fills a record after its common fields, which take eight bytes.
     pub(crate) fn fill(&self, rest: &mut [u8]) {
-        let ints = [self.number, self.context as u32];
-        let bytes = ints.into_iter().flat_map(u32::to_ne_bytes);
-        let bytes = bytes.chain(self.latency.to_ne_bytes());
-        for (to, from) in rest.iter_mut().zip(bytes) {
-            *to = from;
-        }
+        RecordRest::of(rest)
+            .int(self.number)
+            .int(self.context as u32)
+            .long(self.latency);
     }
 }
 

@@ -9,6 +9,7 @@
 use super::int;
 use crate::text::{
     form,
+    rest::RecordRest,
     word::put_words,
     writer::ByteWrite, //
 };
@@ -182,17 +183,14 @@ impl WakeupRecord {
     /// Fills a record after its common fields, which take eight bytes.
     pub(crate) fn fill(&self, rest: &mut [u8]) {
         let (prev, next) = (self.prev, self.next);
-        let words = [prev.pid, next.pid, self.cpu].into_iter();
-        let bytes = [
-            prev.priority as u8,
-            prev.state as u8,
-            next.priority as u8,
-            next.state as u8,
-        ];
-        let all = words.flat_map(u32::to_ne_bytes).chain(bytes);
-        for (to, from) in rest.iter_mut().zip(all) {
-            *to = from;
-        }
+        RecordRest::of(rest)
+            .int(prev.pid)
+            .int(next.pid)
+            .int(self.cpu)
+            .byte(prev.priority as u8)
+            .byte(prev.state as u8)
+            .byte(next.priority as u8)
+            .byte(next.state as u8);
     }
 }
 

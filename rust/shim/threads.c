@@ -170,6 +170,36 @@ void rt_cpu_threads_stop(struct rt_cpu_threads *all)
 	kfree(all);
 }
 
+static void rt_change_bound(bool bound)
+{
+	unsigned long flags;
+
+	/* As for other changes of what says where a task may run. */
+	raw_spin_lock_irqsave(&current->pi_lock, flags);
+	if (bound)
+		current->flags |= PF_NO_SETAFFINITY;
+	else
+		current->flags &= ~PF_NO_SETAFFINITY;
+	raw_spin_unlock_irqrestore(&current->pi_lock, flags);
+}
+
+void rt_thread_loosen(void)
+{
+	migrate_disable();
+	rt_change_bound(false);
+}
+
+void rt_thread_fasten(void)
+{
+	rt_change_bound(true);
+	migrate_enable();
+}
+
+bool rt_thread_is_to_move(void)
+{
+	return READ_ONCE(current->migration_pending);
+}
+
 bool rt_thread_should_stop(void)
 {
 	return kthread_should_stop();

@@ -37,6 +37,14 @@ int rt_cpu_threads_start(const char *name, const unsigned long *cpus,
 /* Waits until all have ended. */
 void rt_cpu_threads_stop(struct rt_cpu_threads *threads);
 
+/*
+ * For the thread itself, which is bound to its CPU: control groups take it and users
+ * may say where else it may run, but it stays where it is; undoes that. In pairs.
+ */
+void rt_thread_loosen(void);
+void rt_thread_fasten(void);
+/* For a loosened thread: whether a task waits for it to go to another CPU. */
+bool rt_thread_is_to_move(void);
 /* For the thread itself: whether it is to end; sleeps, less if it is to end. */
 bool rt_thread_should_stop(void);
 void rt_thread_sleep(unsigned int ms);

@@ -23,6 +23,7 @@ use crate::{
     },
     probes::COMMON,
     text::{
+        rest::RecordRest,
         word,
         writer::ByteWrite, //
     }, //
@@ -252,37 +253,19 @@ fn write_times(record: &[u8], at: usize, out: &mut dyn ByteWrite) -> fmt::Result
     write!(out, "start {seconds}.{ns:09} duration {duration} ns")
 }
 
-/// What is left to fill of a record.
-struct RecordRest<'a>(&'a mut [u8]);
-
-impl<'a> RecordRest<'a> {
-    /// Returns what is after the common fields.
-    fn own(record: &'a mut [u8]) -> Self {
-        Self(record.get_mut(COMMON..).unwrap_or_default())
-    }
-
-    /// Fills as much as there are `bytes`.
-    fn put(&mut self, bytes: &[u8]) {
-        let place = core::mem::take(&mut self.0);
-        for (to, from) in place.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        self.0 = place.get_mut(bytes.len()..).unwrap_or_default();
-    }
-
-    /// Fills start and duration.
-    fn put_times(&mut self, noise: Noise) {
-        self.put(&noise.start.to_ne_bytes());
-        self.put(&noise.duration.to_ne_bytes());
-    }
+/// Returns what is left to fill of a record: what is after the common fields.
+#[inline(always)]
+fn rest(record: &mut [u8]) -> RecordRest<'_> {
+    RecordRest::of(record.get_mut(COMMON..).unwrap_or_default())
 }
 
 /// A time between two readings of the clock is noise, in which so many sections began.
 pub(crate) fn sample_threshold(noise: Noise, interference: u64) {
     SAMPLE_THRESHOLD.record(0, |record| {
-        let mut rest = RecordRest::own(record);
-        rest.put_times(noise);
-        rest.put(&interference.to_ne_bytes());
+        rest(record)
+            .long(noise.start)
+            .long(noise.duration)
+            .long(interference);
     });
 }
 
@@ -295,22 +278,24 @@ pub(crate) fn irq_noise(vector: i32, name: &[u8], noise: Noise) {
     let len = name.len().wrapping_add(1);
     let place = (len as u32).wrapping_shl(16) | IRQ_NOISE.size as u32;
     IRQ_NOISE.record(len, |record| {
-        let mut rest = RecordRest::own(record);
-        rest.put_times(noise);
-        rest.put(&place.to_ne_bytes());
-        rest.put(&vector.to_ne_bytes());
-        rest.put(name);
-        rest.put(&[0]);
+        rest(record)
+            .long(noise.start)
+            .long(noise.duration)
+            .int(place)
+            .int(vector as u32)
+            .bytes(name)
+            .byte(0);
     });
 }
 
 /// A soft interrupt ended.
 pub(crate) fn softirq_noise(vector: u32, noise: Noise) {
     SOFTIRQ_NOISE.record(0, |record| {
-        let mut rest = RecordRest::own(record);
-        rest.put_times(noise);
-        rest.put(&vector.to_ne_bytes());
-        rest.put(&[0; 4]);
+        rest(record)
+            .long(noise.start)
+            .long(noise.duration)
+            .int(vector)
+            .int(0);
     });
 }
 
@@ -321,40 +306,37 @@ pub(crate) fn thread_noise(pid: u32, noise: Noise) {
     }
     let comm = strings::comm();
     THREAD_NOISE.record(0, |record| {
-        let mut rest = RecordRest::own(record);
-        rest.put(&comm);
-        rest.put_times(noise);
-        rest.put(&pid.to_ne_bytes());
-        rest.put(&[0; 4]);
+        rest(record)
+            .bytes(&comm)
+            .long(noise.start)
+            .long(noise.duration)
+            .int(pid)
+            .int(0);
     });
 }
 
 /// A measurement ended.
 pub(crate) fn osnoise_sample(sample: &OsnoiseSample) {
     OSNOISE_SAMPLE.record(0, |record| {
-        let mut rest = RecordRest::own(record);
-        for long in [sample.runtime, sample.noise, sample.longest] {
-            rest.put(&long.to_ne_bytes());
-        }
-        for int in [
-            sample.hardware,
-            sample.irqs,
-            sample.nmis,
-            sample.softirqs,
-            sample.threads,
-            0,
-        ] {
-            rest.put(&int.to_ne_bytes());
-        }
+        rest(record)
+            .long(sample.runtime)
+            .long(sample.noise)
+            .long(sample.longest)
+            .int(sample.hardware)
+            .int(sample.irqs)
+            .int(sample.nmis)
+            .int(sample.softirqs)
+            .int(sample.threads)
+            .int(0);
     });
 }
 
 /// A timer was due, or the thread that it wakes runs.
 pub(crate) fn timerlat_sample(sample: &TimerlatSample) {
     TIMERLAT_SAMPLE.record(0, |record| {
-        let mut rest = RecordRest::own(record);
-        rest.put(&sample.latency.to_ne_bytes());
-        rest.put(&sample.number.to_ne_bytes());
-        rest.put(&(sample.context as u32).to_ne_bytes());
+        rest(record)
+            .long(sample.latency)
+            .int(sample.number)
+            .int(sample.context as u32);
     });
 }

@@ -28,6 +28,7 @@ pub(crate) mod pids;
 pub(crate) mod piece;
 pub(crate) mod profile;
 pub(crate) mod readme;
+pub(crate) mod rest;
 pub(crate) mod set_event;
 pub(crate) mod size;
 pub(crate) mod snapshot;

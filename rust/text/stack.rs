@@ -11,7 +11,7 @@ use super::{
         Opt,
         OptionSet, //
     },
-    word::put_words,
+    rest::RecordRest,
     writer::ByteWrite, //
 };
 
@@ -108,14 +108,8 @@ pub(crate) fn write_callers(
 
 /// Fills a record of either kind after its common fields: the number, then the addresses.
 pub(crate) fn fill(payload: &mut [u8], number: u32, addresses: &[u64]) {
-    let Some((head, rest)) = payload.split_at_mut_checked(HEAD - 8) else {
-        return;
-    };
-    let number = number.to_ne_bytes();
-    for (to, from) in head.iter_mut().zip(number.iter().chain(&[0; 4])) {
-        *to = *from;
-    }
-    put_words(rest, addresses.iter().copied());
+    let rest = RecordRest::of(payload).int(number).int(0);
+    rest.longs(addresses.iter().copied());
 }
 
 #[cfg(test)]

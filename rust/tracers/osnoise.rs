@@ -84,15 +84,17 @@ impl Workload for OsnoiseTracer {
 
 impl ThreadBody for OsnoiseThread {
     fn run(&self) {
-        while !threads::should_stop() {
-            let times = times();
-            if !workload::is_on() {
-                threads::sleep_us(times.period());
-                continue;
+        threads::loosened(|| {
+            while !threads::should_stop() && !workload::is_to_leave() {
+                let times = times();
+                if !workload::is_on() {
+                    threads::sleep_us(times.period());
+                    continue;
+                }
+                measure();
+                threads::sleep_us(times.period().saturating_sub(times.runtime()));
             }
-            measure();
-            threads::sleep_us(times.period().saturating_sub(times.runtime()));
-        }
+        });
     }
 }
 

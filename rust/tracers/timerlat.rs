@@ -49,7 +49,8 @@ use crate::{
             USUAL_PERIOD, //
         }, //
     },
-    sources::osnoise as events, //
+    sources::osnoise as events,
+    text::rest::RecordRest, //
 };
 use core::ptr;
 use kernel::{
@@ -188,15 +189,8 @@ impl TimerlatCpu {
             let size = STACK_HEAD.saturating_add(depth.saturating_mul(8));
             // What is refused is in the counters of the buffer.
             let _ = sink.record(pin, base, size, |rest| {
-                let words = callers.clone().map(|caller| caller.load(Relaxed));
-                let bytes = words.flat_map(u64::to_ne_bytes);
-                let head = u64::to_ne_bytes(depth as u64);
-                for (to, from) in rest
-                    .iter_mut()
-                    .zip(Iterator::chain(head.into_iter(), bytes))
-                {
-                    *to = from;
-                }
+                let callers = callers.clone().map(|caller| caller.load(Relaxed));
+                RecordRest::of(rest).long(depth as u64).longs(callers);
             });
         });
     }
@@ -232,6 +226,9 @@ impl TimerlatCpu {
             let stop = workload::stop(true);
             if stop != 0 && us >= stop {
                 stop_tracing();
+            }
+            if workload::is_to_leave() {
+                break;
             }
             tick.wait(self.advance());
         }
@@ -307,7 +304,7 @@ impl ThreadBody for TimerlatThread {
             pr_warn!("timerlat: no memory for a timer\n");
             return;
         };
-        here.measure(&tick);
+        threads::loosened(|| here.measure(&tick));
     }
 }
 

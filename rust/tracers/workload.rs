@@ -54,8 +54,10 @@ use core::{
 use kernel::{
     prelude::*,
     sync::atomic::{
+        Acquire,
         Atomic,
-        Relaxed, //
+        Relaxed,
+        Release, //
     }, //
 };
 
@@ -74,6 +76,9 @@ crate::kapi::global::global_mutex! {
 
 /// The instances that have the tracer and record, for the threads. Changed under [`STATE`].
 static USERS: [MeasuredInstance; MOST] = [const { MeasuredInstance::none() }; MOST];
+
+/// No instance is at this place of [`USERS`] or a later one. Changed under [`STATE`].
+static USERS_END: Atomic<usize> = Atomic::new(0);
 
 /// The options of both tracers. Changed under [`STATE`].
 static OPTIONS: Atomic<u32> = Atomic::new(NoiseOptions::USUAL.word());
@@ -223,7 +228,9 @@ impl MeasureState {
 /// Calls `f` with each instance that records. Any context.
 pub(super) fn each_user(mut f: impl FnMut(&CpuPin, &Sink, &MeasuredInstance)) {
     CpuPin::with(|pin| {
-        for user in &USERS {
+        // Acquire: pairs with `find_end`.
+        let end = USERS_END.load(Acquire);
+        for user in USERS.iter().take(end) {
             if let Some(sink) = user.sink.get() {
                 f(pin, sink, user);
             }
@@ -281,6 +288,18 @@ fn stop_saying(more: fmt::Arguments<'_>) {
 pub(super) fn taint(text: fmt::Arguments<'_>) {
     each_user(|pin, sink, user| say(pin, sink, user, text));
     TAINTED.store(true, Relaxed);
+}
+
+/// Returns whether the current thread, which measures, is to leave because a task waits for it to go to another CPU; that
+/// is something that makes the measurement wrong.
+pub(super) fn is_to_leave() -> bool {
+    let leaves = threads::is_to_move();
+    if leaves {
+        taint(format_args!(
+            "migration requested to osnoise threads, leaving.\0"
+        ));
+    }
+    leaves
 }
 
 /// Returns whether a measurement was wrong.
@@ -350,6 +369,17 @@ impl StopText {
     }
 }
 
+/// Finds the end of the instances, after one has joined or parted. Under [`STATE`].
+fn find_end() {
+    let in_use = USERS
+        .iter()
+        .zip(1..)
+        .filter(|(user, _)| !user.sink.is_none());
+    let end = in_use.map(|(_, end)| end).last();
+    // Release: what the instance has is there before it is looked at.
+    USERS_END.store(end.unwrap_or(0), Release);
+}
+
 /// Has the instance of `host` get what `workload` measures.
 ///
 /// # Errors
@@ -365,10 +395,12 @@ pub(super) fn join(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
     unsafe { user.functions.set(Some(host.functions())) };
     // SAFETY: Likewise, the sink stays until `stop` has returned.
     unsafe { user.sink.set(Some(host.sink())) };
+    find_end();
     // After that, or what begins at once would be missing.
     state.begin(workload).inspect_err(|_| {
         user.sink.clear();
         user.functions.clear();
+        find_end();
         grace::writers_left();
     })
 }
@@ -381,6 +413,7 @@ pub(super) fn part(host: &Host<'_>) {
     };
     user.sink.clear();
     user.functions.clear();
+    find_end();
     if USERS.iter().all(|user| user.sink.is_none()) {
         state.measurement = None;
     }

@@ -255,11 +255,15 @@ pub fn pin_to(cpu: usize) {
 
 /// The same for a task; 0 is the calling thread.
 pub fn pin_task_to(task: u32, cpu: usize) {
+    assert!(move_task_to(task, cpu), "cannot run on cpu {cpu}");
+}
+
+/// Has a task go to a CPU. Returns whether it does.
+pub fn move_task_to(task: u32, cpu: usize) -> bool {
     let mask = [1u64 << cpu, 0];
     let size = std::mem::size_of_val(&mask);
     // SAFETY: The mask is 16 readable bytes, as the size says.
-    let result = unsafe { sched_setaffinity(task as c_int, size, mask.as_ptr()) };
-    assert_eq!(result, 0, "cannot run on cpu {cpu}");
+    unsafe { sched_setaffinity(task as c_int, size, mask.as_ptr()) == 0 }
 }
 
 /// The CPU that the caller runs on.

@@ -157,12 +157,17 @@ fn control_group(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs charges nobody");
     }
+    with_groups(|groups| in_group(context, groups))
+}
+
+/// Calls `run` with the root of the control groups.
+pub(super) fn with_groups(run: impl FnOnce(&Path) -> Check) -> Check {
     let groups = Path::new(GROUPS);
     let _ = std::fs::create_dir(groups);
     if sys::mount_fs("cgroup2", groups, 0, "").is_err() {
         skip!("this kernel has no control groups");
     }
-    let checked = in_group(context, groups);
+    let checked = run(groups);
     sys::umount(groups, sys::MNT_DETACH).map_err(|e| format!("umount: {e}"))?;
     checked
 }

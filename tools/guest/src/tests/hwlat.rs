@@ -11,6 +11,7 @@ use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -37,16 +38,23 @@ fn roots(context: &Context) -> (Tree, Option<Tree>) {
 
 /// The threads with names that begin so, in order.
 pub fn threads_named(begin: &str) -> Vec<String> {
+    let threads = named_threads(begin).into_iter();
+    threads.map(|(name, _)| name).collect()
+}
+
+/// Threads whose names begin like that, and their folders in /proc, in the order of the names.
+pub fn named_threads(begin: &str) -> Vec<(String, PathBuf)> {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let comms = processes.flatten().filter_map(|process| {
+    let threads = processes.flatten().filter_map(|process| {
         let comm = std::fs::read_to_string(process.path().join("comm")).ok()?;
-        Some(comm.trim_end().to_string())
+        let name = comm.trim_end().to_string();
+        name.starts_with(begin).then_some((name, process.path()))
     });
-    let mut names: Vec<_> = comms.filter(|comm| comm.starts_with(begin)).collect();
-    names.sort();
-    names
+    let mut threads: Vec<_> = threads.collect();
+    threads.sort();
+    threads
 }
 
 fn workers() -> Vec<String> {

@@ -3,6 +3,7 @@
 //! The tracer `osnoise`: its files, its threads and what they measure. Where the kernel has the tracer itself
 //! (PREEMPT_RT), it gives the expected texts and errors.
 
+use super::hostile_memory::with_groups;
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -11,6 +12,7 @@ use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::io::Read;
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -21,6 +23,8 @@ pub const TESTS: &[Test] = &[
     test("osnoise.instances", 120, instances),
     test("osnoise.stops", 120, stops),
     test("osnoise.cpus", 240, cpus),
+    test("osnoise.groups", 120, groups),
+    test("osnoise.moved", 120, moved),
     test("osnoise.ends", 240, ends),
 ];
 
@@ -436,6 +440,80 @@ fn cpus(context: &Context) -> Check {
     have_workers(&[])?;
     own.set("current_tracer", "nop")?;
     top.set(OPTIONS, "DEFAULTS")?;
+    have_workers(&[])
+}
+
+/// The threads that `tracer` has in the tree, and their folders in /proc.
+fn workers_of(tree: &Tree, tracer: &str) -> Check<Vec<(String, PathBuf)>> {
+    tree.set("current_tracer", tracer)?;
+    let begin = format!("{tracer}/");
+    let threads = || super::hwlat::named_threads(&begin);
+    let all = sys::wait_until(PATIENCE, || threads().len() == sys::online_cpus());
+    ensure!(all, "threads of {tracer}: {:?}", threads());
+    Ok(threads())
+}
+
+/// Control groups take the threads, which stay on their CPUs.
+fn groups(context: &Context) -> Check {
+    let (top, reference) = roots(context);
+    let trees = Iterator::chain([top].into_iter(), reference);
+    for tree in trees {
+        let settings = Settings::short(tree)?;
+        for tracer in ["osnoise", "timerlat"] {
+            with_groups(|groups| {
+                let group = groups.join("rtg-osnoise");
+                std::fs::create_dir(&group).map_err(|e| format!("mkdir: {e}"))?;
+                for (name, folder) in workers_of(&settings.tree, tracer)? {
+                    let (place, pid) = (group.join("cgroup.procs"), folder.file_name());
+                    let pid = pid.unwrap_or_default().as_encoded_bytes();
+                    // A thread can be taken once it runs.
+                    let taken = sys::wait_until(PATIENCE, || std::fs::write(&place, pid).is_ok());
+                    ensure!(taken, "{name}: {:?}", std::fs::write(&place, pid));
+                    let own = std::fs::read_to_string(folder.join("cgroup")).unwrap_or_default();
+                    ensure!(
+                        own.contains("0::/rtg-osnoise\n"),
+                        "the group of {name}: {own}"
+                    );
+                }
+                settings.tree.set("current_tracer", "nop")?;
+                let gone = sys::wait_until(PATIENCE, || std::fs::remove_dir(&group).is_ok());
+                ensure!(gone, "the group of {tracer} stays");
+                Ok(())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// A task that asks for a thread to be moved does not wait for the end of the tracer; all that have it are told.
+fn moved(context: &Context) -> Check {
+    const TOLD: &str = "migration requested to osnoise threads, leaving.";
+    if sys::online_cpus() < 2 {
+        skip!("there is no other CPU");
+    }
+    let (top, reference) = roots(context);
+    let roots = [(top, &context.root)].into_iter();
+    for (top, root) in roots.chain(reference.map(|tree| (tree, &context.reference))) {
+        let _settings = Settings::short(top)?;
+        for tracer in ["osnoise", "timerlat"] {
+            let own = Instance::new(root, "rtg-osnoise")?;
+            let threads = workers_of(&own, tracer)?;
+            let (name, folder) = threads.first().ok_or("no threads")?;
+            let pid = folder
+                .file_name()
+                .and_then(|pid| pid.to_str()?.parse().ok());
+            let pid: u32 = pid.ok_or("no pid")?;
+            // While it was not yet let go, it cannot be asked.
+            let asked = sys::wait_until(PATIENCE, || sys::move_task_to(pid, 1));
+            ensure!(asked, "{name} cannot be moved");
+            let told = sys::wait_until(PATIENCE, || {
+                own.get("trace").is_ok_and(|text| text.contains(TOLD))
+            });
+            ensure!(told, "{name}: {}", own.get("trace")?);
+            own.set("current_tracer", "nop")?;
+            own.remove()?;
+        }
+    }
     have_workers(&[])
 }
 

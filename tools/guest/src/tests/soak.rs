@@ -124,7 +124,7 @@ fn everything(context: &Context) -> Check {
             (0, 0, -5, ROUND.min(events / 3)),
             (200, 0, -10, (ROUND / 20).min(events / 10)),
             (1000, 0, 0, (ROUND / 50).min(events / 20)),
-            (0, 63, -5, CALM_ROUND.min(events / 4)),
+            (0, 63, -15, CALM_ROUND.min(events / 4)),
         ][round as usize % 5];
         let left = events.saturating_sub(totals.recorded);
         more += u64::from(left == 0);
