@@ -265,7 +265,8 @@ impl KeyEnv for HitSurroundings<'_> {
 
     fn callers(&self, room: &mut [u64]) -> usize {
         let mut used = 0usize;
-        stack::with_callers(self.0.pin, self.0.file.event().owner(), |callers| {
+        let owner = self.0.file.event().owner();
+        stack::with_callers_of(self.0.pin, self.0.frame, owner, |callers| {
             for (place, caller) in room.iter_mut().zip(callers) {
                 *place = *caller;
                 used = used.wrapping_add(1);

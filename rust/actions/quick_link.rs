@@ -302,7 +302,7 @@ impl<const KEYS: usize> NearCounter for QuickLinkedCounter<KEYS> {
     }
 }
 
-// SAFETY: There is no `words_end`.
+// SAFETY: There is no `words_end`: nothing is promised of words.
 unsafe impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
     type Near = Self;
 

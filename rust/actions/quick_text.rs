@@ -149,7 +149,7 @@ impl<K: QuickText, const VALUES: usize> NearCounter for TextCounter<K, VALUES> {
     }
 }
 
-// SAFETY: There is no `words_end`.
+// SAFETY: There is no `words_end`: nothing is promised of words.
 unsafe impl<K: QuickText, const VALUES: usize> FirstCounter for TextCounter<K, VALUES> {
     type Near = Self;
 

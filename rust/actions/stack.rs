@@ -69,7 +69,7 @@ impl Follower for UserStack {
 
 impl Action for KernelStack {
     fn recorded(&self, hit: &Hit<'_>) {
-        stack::with_callers(hit.pin, hit.file.event().owner(), |callers| {
+        stack::with_callers_of(hit.pin, hit.frame, hit.file.event().owner(), |callers| {
             put(hit, format::KERNEL_STACK.id, callers.len() as u32, callers);
         });
     }

@@ -66,7 +66,23 @@ pub(crate) fn prepare() -> Result {
 
 /// Calls `f` with the callers in the kernel, the innermost first, without those that record: this module,
 /// and `module` if it is not null.
+#[inline(always)]
 pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: impl FnOnce(&[u64])) {
+    with_callers_of(pin, None, module, f);
+}
+
+/// Where a probe returns to, while it has not returned. C finds it.
+#[repr(transparent)]
+pub(crate) struct ProbeFrame(c::rt_frame);
+
+/// As [`with_callers`], where the frame of the probe may be at hand.
+#[inline(always)]
+pub(crate) fn with_callers_of(
+    pin: &CpuPin,
+    frame: Option<&ProbeFrame>,
+    module: *const bindings::module,
+    f: impl FnOnce(&[u64]),
+) {
     let Some(place) = PLACES.this(pin) else {
         return;
     };
@@ -79,8 +95,13 @@ pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: imp
     // SAFETY: The room is that of this CPU, where `pin` keeps the caller, and of this level, which `used`
     // counts until the end of this function.
     let room = unsafe { &mut *room.get() };
-    // SAFETY: It writes at most `DEPTH` addresses, for which there is room.
-    let found = unsafe { bindings::stack_trace_save(room.as_mut_ptr().cast(), DEPTH as u32, 0) };
+    let (to, most) = (room.as_mut_ptr().cast(), DEPTH as u32);
+    let found = match frame {
+        // SAFETY: It writes at most `DEPTH` addresses, for which there is room; the probe has not returned.
+        Some(frame) => unsafe { c::rt_callers_of(&frame.0, to, most) },
+        // SAFETY: It writes at most `DEPTH` addresses, for which there is room.
+        None => unsafe { bindings::stack_trace_save(to, most, 0) },
+    };
     let callers = room.get(..found as usize).unwrap_or_default();
     // SAFETY: It only compares addresses; the module is there while its probe runs.
     let recorder = |address: u64| unsafe { c::rt_is_recorder(module, address as usize) };

@@ -6,7 +6,10 @@
 //! its events; probes look at it when the waker of the instance says that there is something to look at.
 
 use super::EventFile;
-use crate::kapi::percpu::CpuPin;
+use crate::kapi::{
+    percpu::CpuPin,
+    stack::ProbeFrame, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -16,6 +19,20 @@ use kernel::{
 pub(crate) struct Hit<'a> {
     pub(crate) pin: &'a CpuPin,
     pub(crate) file: &'a EventFile,
+    /// That of the event's probe, if it is at hand: from there its callers are found soonest.
+    pub(crate) frame: Option<&'a ProbeFrame>,
+}
+
+impl<'a> Hit<'a> {
+    /// Returns one of which the frame is not at hand.
+    #[inline(always)]
+    pub(crate) fn new(pin: &'a CpuPin, file: &'a EventFile) -> Self {
+        Self {
+            pin,
+            file,
+            frame: None,
+        }
+    }
 }
 
 /// What follows an event.

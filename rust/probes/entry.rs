@@ -43,12 +43,17 @@ use crate::{
         RingPlace, //
     },
     kapi::{
+        c,
         percpu::PinRef,
-        scratch, //
+        scratch,
+        stack::ProbeFrame, //
     },
     ring::cpu::GateWord, //
 };
-use core::hint::black_box;
+use core::{
+    hint::black_box,
+    ptr, //
+};
 use kernel::prelude::*;
 
 /// How often the probe of a tracepoint has disabled preemption when it records.
@@ -144,9 +149,14 @@ extern "C" fn reserve_refused(
 /// Runs what follows an event of `file` that was recorded.
 #[inline(always)]
 pub(super) fn recorded(pin: PinRef<'_>, file: &EventFile) {
-    let pin = pin.pin();
-    if let Some(actions) = file.sink().actions(pin) {
-        actions.recorded(&Hit { pin, file });
+    follow(&Hit::new(pin.pin(), file));
+}
+
+/// Runs what follows an event that was recorded.
+#[inline(always)]
+fn follow(hit: &Hit<'_>) {
+    if let Some(actions) = hit.file.sink().actions(hit.pin) {
+        actions.recorded(hit);
     }
 }
 
@@ -203,7 +213,25 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64, exit: Exit) {
 #[inline(never)]
 extern "C" fn told(file: &EventFile, exit: Exit) {
     file.sink().waker().published();
-    recorded(exit.pin(), file);
+    if !file.sink().has_actions() {
+        return exit.end();
+    }
+    // SAFETY: It goes on in `rtrace_follow` with this file and, in place of `exit`, on this CPU.
+    unsafe { c::rt_follow(ptr::from_ref(file).cast()) }
+}
+
+/// Goes on with [`told`], by way of C, which knows the frame of the probe.
+///
+/// # Safety
+///
+/// Preemption is still disabled, by the probe of this file: that is `exit`. The probe has not returned.
+#[no_mangle]
+unsafe extern "C" fn rtrace_follow(file: &EventFile, frame: &ProbeFrame, exit: Exit) {
+    follow(&Hit {
+        pin: exit.pin().pin(),
+        file,
+        frame: Some(frame),
+    });
     exit.end();
 }
 

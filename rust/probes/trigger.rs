@@ -86,7 +86,7 @@ pub(crate) trait Effect: Send + Sync {
         Self: Sized,
     {
         let pin = pin.pin();
-        self.act(&Hit { pin, file }, record.bytes());
+        self.act(&Hit::new(pin, file), record.bytes());
     }
 
     /// Is told of an event that has no record, because too many are inside each other: what is to be done for such

@@ -110,10 +110,7 @@ extern "C" fn reserve_early(
     if !off && file.has_filter() {
         return reserve_nested(file, size, pin);
     }
-    list.act(&Hit {
-        pin: pin.pin(),
-        file,
-    });
+    list.act(&Hit::new(pin.pin(), file));
     // As in `judge`.
     match off || file.is_off() {
         true => NOTHING,
@@ -156,7 +153,7 @@ fn judge<'a>(
     let (pending, open, off) = match file.triggers() {
         None => (PendingTriggers::NONE, open, off),
         Some(list) => {
-            let pending = list.before(&Hit { pin, file }, record);
+            let pending = list.before(&Hit::new(pin, file), record);
             // As in ftrace: where no trigger asks about the record, recording can begin with this event, and
             // an event that switches itself on begins with its next one; else the other way round.
             match list.is_conditional() {
@@ -256,7 +253,7 @@ extern "C" fn commit_rest(
     let bytes = record.bytes();
     fill_common(bytes, file.base);
     let pin = exit.pin().pin();
-    rest.act(&Hit { pin, file }, bytes);
+    rest.act(&Hit::new(pin, file), bytes);
     end_counted(file, record, exit);
 }
 
@@ -271,7 +268,7 @@ extern "C" fn commit_sole(
     let bytes = record.bytes();
     fill_common(bytes, file.base);
     let pin = exit.pin().pin();
-    trigger.act_on(&Hit { pin, file }, bytes);
+    trigger.act_on(&Hit::new(pin, file), bytes);
     end_counted(file, record, exit);
 }
 
@@ -307,7 +304,7 @@ extern "C" fn commit_acting(file: &EventFile, mut record: scratch::Record<'_>, e
     if kept {
         recorded(exit.pin(), file);
     }
-    pending.act(&Hit { pin, file });
+    pending.act(&Hit::new(pin, file));
     exit.end();
 }
 
@@ -331,7 +328,7 @@ pub(super) extern "C" fn commit_refused(
         }
     }
     record.end();
-    pending.act(&Hit { pin, file });
+    pending.act(&Hit::new(pin, file));
     exit.end();
 }
 
@@ -366,7 +363,7 @@ pub(super) unsafe extern "C" fn commit_judged(
         recorded(exit.pin(), file);
     }
     let pin = exit.pin().pin();
-    pending.act(&Hit { pin, file });
+    pending.act(&Hit::new(pin, file));
     exit.end();
 }
 
@@ -386,7 +383,7 @@ impl EventFile {
         fill: impl FnOnce(&mut [u8]),
         finish: impl FnOnce(&mut [u8]),
     ) -> Result<(), ReserveError> {
-        let hit = Hit { pin, file: self };
+        let hit = Hit::new(pin, self);
         let mut pending = PendingTriggers::NONE;
         self.sink().record_whole(pin, base, len, |record| {
             record.get_mut(COMMON..).map(fill);

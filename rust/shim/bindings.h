@@ -20,6 +20,7 @@
 #include <linux/trace_clock.h>
 #include <linux/tracepoint.h>
 
+#include "callers.h"
 #include "events.h"
 #include "exports.h"
 #include "fprobe.h"

@@ -148,6 +148,22 @@ impl<T: Sync> Probe<T> {
         }
     }
 
+    /// Returns one for a tracepoint of the scheduler, whose function is C's.
+    ///
+    /// # Safety
+    ///
+    /// The function has the prototype of the tracepoint, with a `&T` as the cookie.
+    pub(super) unsafe fn of_c(event: &'static str, function: *mut c_void, priority: c_int) -> Self {
+        // INVARIANT: The caller promises it.
+        Self {
+            system: "sched",
+            event,
+            function,
+            priority,
+            of: PhantomData,
+        }
+    }
+
     fn on_task(event: &'static str, function: TaskCallback<T>, priority: c_int) -> Self {
         // INVARIANT: All four tracepoints pass their cookie and one task.
         Self {

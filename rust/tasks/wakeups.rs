@@ -6,6 +6,10 @@ use super::attached::{
     Probe,
     RECORDING, //
 };
+use crate::kapi::{
+    c,
+    stack::ProbeFrame, //
+};
 use kernel::{
     ffi::c_int,
     prelude::*,
@@ -16,43 +20,62 @@ use kernel::{
 /// allocate.
 pub(crate) trait WakeupWatcher: Sync {
     /// Learns that the current task has woken up a task, which may still run.
-    fn woken(&self, task: &Task);
+    fn woken(&self, task: &Task, frame: &ProbeFrame);
     /// Learns that this CPU goes from one task to another.
-    fn switched(&self, prev: &Task, next: &Task);
+    fn switched(&self, prev: &Task, next: &Task, frame: &ProbeFrame);
     /// Learns that a task goes to another CPU.
     fn migrated(&self, task: &Task, cpu: u32);
     /// Learns that a task is gone. Any context but NMI.
     fn freed(&self, task: &Task);
 }
 
-extern "C" fn woken<T: WakeupWatcher>(watcher: &T, task: &Task) {
-    watcher.woken(task);
+/// What the probes get.
+type StaticWatcher = &'static dyn WakeupWatcher;
+
+/// As [`WakeupWatcher::woken`].
+///
+/// # Safety
+///
+/// The frame is that of a probe that has not returned.
+#[no_mangle]
+unsafe extern "C" fn rtrace_woken(watcher: &StaticWatcher, task: &Task, frame: &ProbeFrame) {
+    watcher.woken(task, frame);
 }
 
-extern "C" fn switched<T: WakeupWatcher>(
-    watcher: &T,
-    _preempt: bool,
+/// As [`WakeupWatcher::switched`].
+///
+/// # Safety
+///
+/// The frame is that of a probe that has not returned.
+#[no_mangle]
+unsafe extern "C" fn rtrace_switched(
+    watcher: &StaticWatcher,
     prev: &Task,
     next: &Task,
-    _prev_state: c_uint,
+    frame: &ProbeFrame,
 ) {
-    watcher.switched(prev, next);
+    watcher.switched(prev, next, frame);
 }
 
-extern "C" fn migrated<T: WakeupWatcher>(watcher: &T, task: &Task, cpu: c_int) {
+extern "C" fn migrated(watcher: &StaticWatcher, task: &Task, cpu: c_int) {
     watcher.migrated(task, cpu as u32);
 }
 
-extern "C" fn freed<T: WakeupWatcher>(watcher: &T, task: &Task) {
+extern "C" fn freed(watcher: &StaticWatcher, task: &Task) {
     watcher.freed(task);
 }
 
 /// Returns the probes that tell of that.
-pub(crate) fn probes<T: WakeupWatcher>() -> [Probe<T>; 5] {
+pub(crate) fn probes() -> [Probe<StaticWatcher>; 5] {
+    let of_c = |event, function| {
+        // SAFETY: They are C's for tracepoints with that prototype, and pass the cookie on to the functions above.
+        unsafe { Probe::of_c(event, function, RECORDING) }
+    };
+    let woken = c::rt_woken as *mut c_void;
     [
-        Probe::on_wakeup(woken, RECORDING),
-        Probe::on_wakeup_new(woken, RECORDING),
-        Probe::on_switch(switched, RECORDING),
+        of_c("sched_wakeup", woken),
+        of_c("sched_wakeup_new", woken),
+        of_c("sched_switch", c::rt_switched as *mut c_void),
         Probe::on_migrate(migrated, RECORDING),
         Probe::on_free(freed, RECORDING),
     ]

@@ -34,7 +34,10 @@ use crate::{
         irq_lock::IrqLock,
         percpu::CpuPin,
         publisher::FollowedArc,
-        stack,
+        stack::{
+            self,
+            ProbeFrame, //
+        },
         task,
         words::SharedU64, //
     },
@@ -158,10 +161,14 @@ fn put(pin: &CpuPin, sink: &Sink, id: u16, len: usize, fill: impl FnOnce(&mut [u
 
 /// Records that the CPU of the caller goes from `prev` to `next`, or that `prev` woke `next` up; and what led to it: the
 /// callers, and two of them like a function that was called. As in ftrace the latter is nearest to what is instance.
-///
-/// Each function between the scheduler and this one would be one more that every stack is unwound through.
 #[inline(always)]
-fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) {
+fn record(
+    pin: &CpuPin,
+    sink: &Sink,
+    kind: &Internal,
+    (prev, next): (&Task, &Task),
+    frame: &ProbeFrame,
+) {
     let record = WakeupRecord {
         prev: task::words(prev),
         next: task::words(next),
@@ -170,7 +177,7 @@ fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) 
     let step = || put(pin, sink, kind.id, RECORD, |rest| record.fill(rest));
     let runs = kind.id == format::CONTEXT_SWITCH.id;
     let mut is_done = false;
-    stack::with_callers(pin, ptr::null(), |callers| {
+    stack::with_callers_of(pin, Some(frame), ptr::null(), |callers| {
         let function = || match followed_functions::are_calls() {
             true => put_call(pin, sink, callers),
             false => put(pin, sink, format::FUNCTION.id, FUNCTION, |rest| {
@@ -195,7 +202,7 @@ fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) 
 /// Follows `task`, which the current task of the priority `running` has woken up, unless it is not urgent enough by
 /// now.
 #[inline(always)]
-fn follow(pin: &CpuPin, sink: &Sink, task: &Task, running: i32) {
+fn follow(pin: &CpuPin, sink: &Sink, (task, frame): (&Task, &ProbeFrame), running: i32) {
     STATE.with(|state| {
         let clock = sink.clock();
         let woken = FollowedTask {
@@ -209,14 +216,20 @@ fn follow(pin: &CpuPin, sink: &Sink, task: &Task, running: i32) {
         }
         state.clock = clock;
         state.publish();
-        record(pin, sink, &format::WAKEUP, kernel::current!(), task);
+        record(
+            pin,
+            sink,
+            &format::WAKEUP,
+            (kernel::current!(), task),
+            frame,
+        );
         set_followed_cpu(Some(woken.cpu));
     });
 }
 
 /// Learns that the CPU of the caller goes from `prev` to `next`, one of which is followed.
 #[inline(always)]
-fn end(pin: &CpuPin, instance: &LatencyInstance, prev: &Task, next: &Task) {
+fn end(pin: &CpuPin, instance: &LatencyInstance, (prev, next): (&Task, &Task), frame: &ProbeFrame) {
     let sink = instance.sink();
     let kept = STATE.with(|state| {
         if ON.load() == 0 {
@@ -227,7 +240,7 @@ fn end(pin: &CpuPin, instance: &LatencyInstance, prev: &Task, next: &Task) {
         // What is called from here on is not part of the latency.
         state.publish();
         if let Some(followed) = ended {
-            record(pin, sink, &format::CONTEXT_SWITCH, prev, next);
+            record(pin, sink, &format::CONTEXT_SWITCH, (prev, next), frame);
             let to = clock::read(sink.clock());
             let latency = to.saturating_sub(followed.since);
             let maximum = Maximum {
@@ -257,10 +270,10 @@ fn end(pin: &CpuPin, instance: &LatencyInstance, prev: &Task, next: &Task) {
 /// What the scheduler tells.
 struct WakeupProbe;
 
-static PROBE: WakeupProbe = WakeupProbe;
+static PROBE: &dyn WakeupWatcher = &WakeupProbe;
 
 impl WakeupWatcher for WakeupProbe {
-    fn woken(&self, task: &Task) {
+    fn woken(&self, task: &Task, frame: &ProbeFrame) {
         if ON.load() == 0 {
             return;
         }
@@ -268,20 +281,20 @@ impl WakeupWatcher for WakeupProbe {
         if class().begins(followed, task::priority(task), running) {
             CpuPin::with(|pin| {
                 if let Some(instance) = INSTANCE.get(pin) {
-                    follow(pin, instance.sink(), task, running);
+                    follow(pin, instance.sink(), (task, frame), running);
                 }
             });
         }
     }
 
-    fn switched(&self, prev: &Task, next: &Task) {
+    fn switched(&self, prev: &Task, next: &Task, frame: &ProbeFrame) {
         let followed = FOLLOWED.load();
         if followed == 0 || ![prev, next].map(task::identity).contains(&followed) {
             return;
         }
         CpuPin::with(|pin| {
             if let Some(instance) = INSTANCE.get(pin) {
-                end(pin, instance, prev, next);
+                end(pin, instance, (prev, next), frame);
             }
         });
     }

@@ -358,6 +358,12 @@ pub fn event(context: &Context, table: &mut Table) -> Check {
             &[("tracing_on", "1")],
             FIRST,
         ),
+        (
+            "and its stack",
+            &[("options/stacktrace", "1")],
+            &[("options/stacktrace", "0")],
+            FIRST,
+        ),
     ];
     let kernel = Kernel::load()?;
     let sides = sides(context)?;

@@ -29,7 +29,7 @@ const WAKEUPS: u64 = 1_800;
 const ROUND: u64 = 2_500_000;
 
 /// The same where most turns of the writers are calm: an emulated interrupt takes as long as many events.
-const CALM_ROUND: u64 = 20_000_000;
+const CALM_ROUND: u64 = 40_000_000;
 
 /// This many more if something that a round has to have did not happen yet: on which CPU's time the
 /// readers run depends on the machine.
