@@ -9,10 +9,10 @@ use super::probe::{
 use crate::{
     events::Attachment,
     kapi::{
+        grace_places::GracePlaces,
         grace_ref::GraceRef,
         percpu::CpuPin,
-        scratch,
-        words::SharedU64, //
+        scratch, //
     },
     probes::{
         EventFile,
@@ -21,7 +21,6 @@ use crate::{
     },
     ring::{
         packed::PackedSize,
-        port::SharedWord as _,
         pos::MAX_ORDER, //
     }, //
 };
@@ -42,9 +41,7 @@ const TOO_LONG: usize = LARGEST_SUBBUF << 1;
 /// The files. Callers that change them have a lock of their own; writers, which have preemption disabled, use a file
 /// until `events::synchronize` has waited for them after it was removed.
 pub(super) struct RecordTargets {
-    places: [GraceRef<EventFile>; MOST],
-    /// No target is at this place or a later one.
-    end: SharedU64,
+    places: GracePlaces<GraceRef<EventFile>, MOST>,
     /// The only one there is; none if there are others, or none.
     sole: GraceRef<EventFile>,
 }
@@ -53,8 +50,7 @@ impl RecordTargets {
     /// Returns none.
     pub(super) const fn none() -> Self {
         Self {
-            places: [const { GraceRef::none() }; MOST],
-            end: SharedU64::zero(),
+            places: GracePlaces::of([const { GraceRef::none() }; MOST]),
             sole: GraceRef::none(),
         }
     }
@@ -75,10 +71,10 @@ impl RecordTargets {
         }
     }
 
-    /// Returns whether there is one, or was one. Any context.
+    /// Returns whether there may be one. Any context.
     #[inline(always)]
     pub(super) fn may_be(&self) -> bool {
-        self.end.load() != 0
+        !self.places.are_free()
     }
 
     /// Has events recorded for the file of an instance as well. One caller at a time.
@@ -91,34 +87,24 @@ impl RecordTargets {
     ///
     /// [`Self::remove`] is called before the source has taken the probe off.
     pub(super) unsafe fn add(&self, to: &Attachment) -> Result {
-        let mut places = self.places.iter().zip(1u64..);
-        let (place, end) = places.find(|(place, _)| place.is_none()).ok_or(ENOSPC)?;
         // SAFETY: The probe is being put on.
         let file = unsafe { EventFile::of_attachment(to) };
         // SAFETY: `remove` clears the place, as the caller promises, and writers that may have the file are waited for
         // before it goes.
-        unsafe { place.set(Some(file)) };
-        // Release: pairs with the load of `files`, which looks at the places before it.
-        self.end.store_release(end.max(self.end.load()));
+        let is_added = self.places.add(|place| unsafe { place.set(Some(file)) });
         self.update_sole();
-        Ok(())
+        is_added.then_some(()).ok_or(ENOSPC)
     }
 
     /// Has events recorded for that file no more. Returns whether they were. One caller at a time.
     pub(super) fn remove(&self, from: &Attachment) -> bool {
-        let is_meant = |place: &&GraceRef<EventFile>| {
+        let is_meant = |place: &GraceRef<EventFile>| {
             let file = place.get();
             file.is_some_and(|file| file.is_of(from))
         };
-        let place = self.places.iter().find(is_meant);
-        if let Some(place) = place {
-            place.clear();
-        }
-        if self.places.iter().all(GraceRef::is_none) {
-            self.end.store(0);
-        }
+        let is_removed = self.places.remove(is_meant, GraceRef::clear);
         self.update_sole();
-        place.is_some()
+        is_removed
     }
 
     /// Counts, for each target, an event that was not recorded because too many were inside each other. Any
@@ -193,9 +179,6 @@ impl RecordTargets {
     /// Returns the files. Any context.
     #[inline(always)]
     pub(super) fn files<'p>(&'p self, _: &'p CpuPin) -> impl Iterator<Item = &'p EventFile> {
-        // Acquire: pairs with `add`.
-        let end = self.end.load_acquire();
-        let places = self.places.get(..end as usize).unwrap_or_default();
-        places.iter().filter_map(GraceRef::get)
+        self.places.iter().filter_map(GraceRef::get)
     }
 }

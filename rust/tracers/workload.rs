@@ -18,6 +18,10 @@ use crate::{
     kapi::{
         cpus,
         grace,
+        grace_places::{
+            GracePlace,
+            GracePlaces, //
+        },
         grace_ref::GraceRef,
         noise::{
             EveryNoise,
@@ -41,6 +45,7 @@ use crate::{
     },
     text::{
         errno::Errno,
+        rest::RecordRest,
         writer::ByteWrite, //
     }, //
 };
@@ -54,10 +59,8 @@ use core::{
 use kernel::{
     prelude::*,
     sync::atomic::{
-        Acquire,
         Atomic,
-        Relaxed,
-        Release, //
+        Relaxed, //
     }, //
 };
 
@@ -75,10 +78,8 @@ crate::kapi::global::global_mutex! {
 }
 
 /// The instances that have the tracer and record, for the threads. Changed under [`STATE`].
-static USERS: [MeasuredInstance; MOST] = [const { MeasuredInstance::none() }; MOST];
-
-/// No instance is at this place of [`USERS`] or a later one. Changed under [`STATE`].
-static USERS_END: Atomic<usize> = Atomic::new(0);
+static USERS: GracePlaces<MeasuredInstance, MOST> =
+    GracePlaces::of([const { MeasuredInstance::none() }; MOST]);
 
 /// The options of both tracers. Changed under [`STATE`].
 static OPTIONS: Atomic<u32> = Atomic::new(NoiseOptions::USUAL.word());
@@ -106,10 +107,21 @@ impl MeasuredInstance {
         }
     }
 
+    fn clear(&self) {
+        self.sink.clear();
+        self.functions.clear();
+    }
+
     /// Returns whether it is that of `host`.
     fn is_of(&self, host: &Host<'_>) -> bool {
         let sink = self.sink.get();
         sink.is_some_and(|sink| ptr::eq(sink, &**host.sink()))
+    }
+}
+
+impl GracePlace for MeasuredInstance {
+    fn is_free(&self) -> bool {
+        self.sink.is_none()
     }
 }
 
@@ -228,9 +240,7 @@ impl MeasureState {
 /// Calls `f` with each instance that records. Any context.
 pub(super) fn each_user(mut f: impl FnMut(&CpuPin, &Sink, &MeasuredInstance)) {
     CpuPin::with(|pin| {
-        // Acquire: pairs with `find_end`.
-        let end = USERS_END.load(Acquire);
-        for user in USERS.iter().take(end) {
+        for user in USERS.iter() {
             if let Some(sink) = user.sink.get() {
                 f(pin, sink, user);
             }
@@ -317,9 +327,12 @@ fn say(pin: &CpuPin, sink: &Sink, user: &MeasuredInstance, what: fmt::Arguments<
     let _ = text.write_fmt(what);
     let ip = threads::address();
     let base = Base::new(format::PRINT.id, 1);
-    let len = text.used.min(MOST_TEXT).saturating_add(format::PRINT_HEAD);
+    let text = text.bytes();
+    let len = text.len().saturating_add(format::PRINT_HEAD);
     // What is refused is in the counters of the buffer.
-    let _ = sink.record(pin, base, len, |rest| text.fill(ip, rest));
+    let _ = sink.record(pin, base, len, |rest| {
+        RecordRest::of(rest).long(ip).bytes(text);
+    });
 }
 
 /// Returns whether an instance records. Any context.
@@ -360,24 +373,10 @@ impl StopText {
         }
     }
 
-    /// Fills a record after its common fields.
-    fn fill(&self, ip: u64, rest: &mut [u8]) {
-        let bytes = Iterator::chain(ip.to_ne_bytes().into_iter(), self.bytes);
-        for (to, from) in rest.iter_mut().zip(bytes) {
-            *to = from;
-        }
+    /// Returns what was written.
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.used).unwrap_or(&self.bytes)
     }
-}
-
-/// Finds the end of the instances, after one has joined or parted. Under [`STATE`].
-fn find_end() {
-    let in_use = USERS
-        .iter()
-        .zip(1..)
-        .filter(|(user, _)| !user.sink.is_none());
-    let end = in_use.map(|(_, end)| end).last();
-    // Release: what the instance has is there before it is looked at.
-    USERS_END.store(end.unwrap_or(0), Release);
 }
 
 /// Has the instance of `host` get what `workload` measures.
@@ -387,34 +386,36 @@ fn find_end() {
 /// `EBUSY` while another workload measures, `ENOMEM`, `ENOENT` in a kernel without a tracepoint that it needs.
 pub(super) fn join(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
     let mut state = STATE.lock();
-    let mut users = USERS.iter();
-    let user = users.find(|user| user.sink.is_none()).ok_or(EBUSY)?;
-    user.is_top.store(host.is_top(), Relaxed);
-    // SAFETY: The functions stay until `stop` has returned (invariant of the host), which takes them away
-    // and waits.
-    unsafe { user.functions.set(Some(host.functions())) };
-    // SAFETY: Likewise, the sink stays until `stop` has returned.
-    unsafe { user.sink.set(Some(host.sink())) };
-    find_end();
+    let is_added = USERS.add(|user| {
+        user.is_top.store(host.is_top(), Relaxed);
+        // SAFETY: The functions stay until `stop` has returned (invariant of the host), which takes them away
+        // and waits.
+        unsafe { user.functions.set(Some(host.functions())) };
+        // SAFETY: Likewise, the sink stays until `stop` has returned.
+        unsafe { user.sink.set(Some(host.sink())) };
+    });
+    if !is_added {
+        return Err(EBUSY);
+    }
     // After that, or what begins at once would be missing.
     state.begin(workload).inspect_err(|_| {
-        user.sink.clear();
-        user.functions.clear();
-        find_end();
+        forget(host);
         grace::writers_left();
     })
+}
+
+/// Has the instance of `host` get nothing from now on. Returns whether it got something. Under [`STATE`].
+fn forget(host: &Host<'_>) -> bool {
+    USERS.remove(|user| user.is_of(host), MeasuredInstance::clear)
 }
 
 /// Undoes [`join`], if it was done.
 pub(super) fn part(host: &Host<'_>) {
     let mut state = STATE.lock();
-    let Some(user) = USERS.iter().find(|user| user.is_of(host)) else {
+    if !forget(host) {
         return;
-    };
-    user.sink.clear();
-    user.functions.clear();
-    find_end();
-    if USERS.iter().all(|user| user.sink.is_none()) {
+    }
+    if USERS.are_free() {
         state.measurement = None;
     }
     drop(state);
