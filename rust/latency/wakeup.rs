@@ -10,7 +10,6 @@ use super::int;
 use crate::text::{
     form,
     rest::RecordRest,
-    word::put_words,
     writer::ByteWrite, //
 };
 use core::fmt;
@@ -196,17 +195,17 @@ impl WakeupRecord {
 
 /// Fills a record of a function after its common fields: the innermost of `callers`, and its caller.
 pub(crate) fn fill_function(rest: &mut [u8], callers: &[u64]) {
-    put_words(rest, callers.iter().copied().chain([0, 0]).take(2));
+    RecordRest::of(rest).longs(callers.iter().copied().chain([0, 0]).take(2));
 }
 
 /// Fills the record of the entry of a call of `function`, at the depth 0, after its common fields.
 pub(crate) fn fill_call_entry(rest: &mut [u8], function: u64) {
-    put_words(rest, [function, 0]);
+    RecordRest::of(rest).longs([function, 0]);
 }
 
 /// Fills the record of its exit: it began and ended at `now`.
 pub(crate) fn fill_call_exit(rest: &mut [u8], function: u64, now: u64) {
-    put_words(rest, [function, 0, now, now]);
+    RecordRest::of(rest).longs([function, 0, now, now]);
 }
 
 /// A record as a reader finds it.

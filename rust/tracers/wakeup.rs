@@ -159,25 +159,27 @@ fn put(pin: &CpuPin, sink: &Sink, id: u16, len: usize, fill: impl FnOnce(&mut [u
     let _ = sink.record(pin, Base::new(id, 1), len, fill);
 }
 
-/// Records that the CPU of the caller goes from `prev` to `next`, or that `prev` woke `next` up; and what led to it: the
-/// callers, and two of them like a function that was called. As in ftrace the latter is nearest to what is instance.
+/// What the scheduler tells: the CPU goes from `prev` to `next`, or `prev` has woken `next` up.
+struct ToldChange<'a> {
+    prev: &'a Task,
+    next: &'a Task,
+    /// That of the probe.
+    frame: &'a ProbeFrame,
+}
+
+/// Records what the scheduler tells, and what led to it: the callers, and two of them like a function that was called. As
+/// in ftrace the latter is nearest to what is instance.
 #[inline(always)]
-fn record(
-    pin: &CpuPin,
-    sink: &Sink,
-    kind: &Internal,
-    (prev, next): (&Task, &Task),
-    frame: &ProbeFrame,
-) {
+fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, told: &ToldChange<'_>) {
     let record = WakeupRecord {
-        prev: task::words(prev),
-        next: task::words(next),
-        cpu: task::cpu(next),
+        prev: task::words(told.prev),
+        next: task::words(told.next),
+        cpu: task::cpu(told.next),
     };
     let step = || put(pin, sink, kind.id, RECORD, |rest| record.fill(rest));
     let runs = kind.id == format::CONTEXT_SWITCH.id;
     let mut is_done = false;
-    stack::with_callers_of(pin, Some(frame), ptr::null(), |callers| {
+    stack::with_callers_of(pin, Some(told.frame), ptr::null(), |callers| {
         let function = || match followed_functions::are_calls() {
             true => put_call(pin, sink, callers),
             false => put(pin, sink, format::FUNCTION.id, FUNCTION, |rest| {
@@ -199,12 +201,12 @@ fn record(
     }
 }
 
-/// Follows `task`, which the current task of the priority `running` has woken up, unless it is not urgent enough by
+/// Follows the task that the current one, of the priority `running`, has woken up, unless it is not urgent enough by
 /// now.
 #[inline(always)]
-fn follow(pin: &CpuPin, sink: &Sink, (task, frame): (&Task, &ProbeFrame), running: i32) {
+fn follow(pin: &CpuPin, sink: &Sink, told: &ToldChange<'_>, running: i32) {
     STATE.with(|state| {
-        let clock = sink.clock();
+        let (task, clock) = (told.next, sink.clock());
         let woken = FollowedTask {
             task: task::identity(task),
             priority: task::priority(task),
@@ -216,31 +218,25 @@ fn follow(pin: &CpuPin, sink: &Sink, (task, frame): (&Task, &ProbeFrame), runnin
         }
         state.clock = clock;
         state.publish();
-        record(
-            pin,
-            sink,
-            &format::WAKEUP,
-            (kernel::current!(), task),
-            frame,
-        );
+        record(pin, sink, &format::WAKEUP, told);
         set_followed_cpu(Some(woken.cpu));
     });
 }
 
-/// Learns that the CPU of the caller goes from `prev` to `next`, one of which is followed.
+/// Learns that the CPU of the caller goes from one task to another, one of which is followed.
 #[inline(always)]
-fn end(pin: &CpuPin, instance: &LatencyInstance, (prev, next): (&Task, &Task), frame: &ProbeFrame) {
+fn end(pin: &CpuPin, instance: &LatencyInstance, told: &ToldChange<'_>) {
     let sink = instance.sink();
     let kept = STATE.with(|state| {
         if ON.load() == 0 {
             return false;
         }
-        let (before, after) = (task::identity(prev), task::identity(next));
+        let (before, after) = (task::identity(told.prev), task::identity(told.next));
         let ended = state.follower.switched(before, after);
         // What is called from here on is not part of the latency.
         state.publish();
         if let Some(followed) = ended {
-            record(pin, sink, &format::CONTEXT_SWITCH, (prev, next), frame);
+            record(pin, sink, &format::CONTEXT_SWITCH, told);
             let to = clock::read(sink.clock());
             let latency = to.saturating_sub(followed.since);
             let maximum = Maximum {
@@ -248,7 +244,7 @@ fn end(pin: &CpuPin, instance: &LatencyInstance, (prev, next): (&Task, &Task), f
                 to,
                 latency,
                 cpu: followed.cpu,
-                task: task::of_maximum(next),
+                task: task::of_maximum(told.next),
                 places: None,
             };
             let is_one = sink.is_on() && sink.clock() == state.clock;
@@ -273,15 +269,17 @@ struct WakeupProbe;
 static PROBE: &dyn WakeupWatcher = &WakeupProbe;
 
 impl WakeupWatcher for WakeupProbe {
-    fn woken(&self, task: &Task, frame: &ProbeFrame) {
+    fn woken(&self, next: &Task, frame: &ProbeFrame) {
         if ON.load() == 0 {
             return;
         }
-        let (followed, running) = (PRIORITY.load() as i32, task::priority(kernel::current!()));
-        if class().begins(followed, task::priority(task), running) {
+        let prev: &Task = kernel::current!();
+        let (followed, running) = (PRIORITY.load() as i32, task::priority(prev));
+        if class().begins(followed, task::priority(next), running) {
             CpuPin::with(|pin| {
                 if let Some(instance) = INSTANCE.get(pin) {
-                    follow(pin, instance.sink(), (task, frame), running);
+                    let told = ToldChange { prev, next, frame };
+                    follow(pin, instance.sink(), &told, running);
                 }
             });
         }
@@ -294,7 +292,7 @@ impl WakeupWatcher for WakeupProbe {
         }
         CpuPin::with(|pin| {
             if let Some(instance) = INSTANCE.get(pin) {
-                end(pin, instance, (prev, next), frame);
+                end(pin, instance, &ToldChange { prev, next, frame });
             }
         });
     }
