@@ -291,7 +291,7 @@ int soak_thread(void *data)
 			send_nmi(other);
 		for (i = 0; i < 8; i++)
 			err |= write_any(soaker, TASK);
-		if (calm_turns ? !soaker->calm : turn % 4 == 0)
+		if (turn % 4 == 0 && !soaker->calm)
 			irq_work_queue(&soaker->work);
 		if (!hrtimer_active(&soaker->timer))
 			hrtimer_start(&soaker->timer, ns_to_ktime(PERIOD_NS),
