@@ -131,13 +131,13 @@ impl EventCounters {
 
 impl Action for EventCounters {
     fn recorded(&self, hit: &Hit<'_>) {
-        if let Some(count) = self.here(hit.pin, hit.file.id()) {
+        if let Some(count) = self.here(hit.pin(), hit.file.id()) {
             count.hits.add(1);
         }
     }
 
     fn refused(&self, hit: &Hit<'_>) {
-        if let Some(count) = self.here(hit.pin, hit.file.id()) {
+        if let Some(count) = self.here(hit.pin(), hit.file.id()) {
             count.lost.add(1);
         }
     }

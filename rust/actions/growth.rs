@@ -177,6 +177,10 @@ impl Effect for GrowingCounter {
         self.counter.is_light()
     }
 
+    fn needs_callers(&self) -> bool {
+        self.counter.needs_callers()
+    }
+
     // As a part of `end_lightly`, where it is called most.
     #[inline(always)]
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {

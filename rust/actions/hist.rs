@@ -252,7 +252,7 @@ pub(super) struct HitSurroundings<'a>(pub(super) &'a Hit<'a>);
 impl KeyEnv for HitSurroundings<'_> {
     #[inline(always)]
     fn cpu(&self) -> u32 {
-        self.0.pin.number()
+        self.0.pin().number()
     }
 
     fn comm(&self) -> [u8; COMM] {
@@ -266,7 +266,7 @@ impl KeyEnv for HitSurroundings<'_> {
     fn callers(&self, room: &mut [u64]) -> usize {
         let mut used = 0usize;
         let owner = self.0.file.event().owner();
-        stack::with_callers_of(self.0.pin, self.0.frame, owner, |callers| {
+        stack::with_callers_of(self.0.pin(), self.0.frame, owner, |callers| {
             for (place, caller) in room.iter_mut().zip(callers) {
                 *place = *caller;
                 used = used.wrapping_add(1);
@@ -279,6 +279,10 @@ impl KeyEnv for HitSurroundings<'_> {
 impl Effect for Counter {
     fn is_hist(&self) -> bool {
         true
+    }
+
+    fn needs_callers(&self) -> bool {
+        self.hist.plan.nodes.have_stack()
     }
 
     fn miss(&self, pin: &CpuPin) {
@@ -358,7 +362,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> Effect
             return;
         };
         let (plan, env) = (&self.hist.plan, HitSurroundings(hit));
-        let cpu = hit.pin.number() as usize;
+        let cpu = hit.pin().number() as usize;
         let (mut key, mut added) = ([0; KEYS], [0; VALUES]);
         for (place, load) in key.iter_mut().zip(&self.keys) {
             match load.read(plan, record, &env) {
@@ -400,7 +404,7 @@ fn count_long(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
 #[inline(always)]
 fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
     let env = HitSurroundings(hit);
-    let cpu = hit.pin.number() as usize;
+    let cpu = hit.pin().number() as usize;
     let mut room = [0; WORDS];
     let Some(key) = plan.key(record, &env, &mut room) else {
         return counts.map.drop_one(cpu);

@@ -203,7 +203,7 @@ impl SyntheticRecorder {
             };
         }
         let values = values.get(..self.parameters.len()).unwrap_or_default();
-        self.synthetic.write(env.hit.0.pin, values);
+        self.synthetic.write(env.hit.0.pin(), values);
     }
 }
 
@@ -285,6 +285,10 @@ impl Effect for LinkedCounter {
         true
     }
 
+    fn needs_callers(&self) -> bool {
+        self.hist.plan().nodes.have_stack()
+    }
+
     fn miss(&self, pin: &CpuPin) {
         self.counts.drop_one(pin);
     }
@@ -332,7 +336,7 @@ impl LinkedCounter {
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        let cpu = hit.pin.number() as usize;
+        let cpu = hit.pin().number() as usize;
         let mut room = [0; WORDS];
         let env = HitSurroundings(hit);
         let key = match WORDS {
@@ -402,7 +406,7 @@ impl LinkedCounter {
             return;
         };
         let hit = counted.env.hit.0;
-        let (cpu, record) = (hit.pin.number() as usize, counted.record);
+        let (cpu, record) = (hit.pin().number() as usize, counted.record);
         let number = counted.own.get(usize::from(track.variable)).copied();
         let number = number.unwrap_or(0);
         let saves = matches!(sequel, Sequel::Save);

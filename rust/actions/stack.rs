@@ -69,7 +69,7 @@ impl Follower for UserStack {
 
 impl Action for KernelStack {
     fn recorded(&self, hit: &Hit<'_>) {
-        stack::with_callers_of(hit.pin, hit.frame, hit.file.event().owner(), |callers| {
+        stack::with_callers_of(hit.pin(), hit.frame, hit.file.event().owner(), |callers| {
             put(hit, format::KERNEL_STACK.id, callers.len() as u32, callers);
         });
     }
@@ -79,7 +79,7 @@ impl Action for UserStack {
     fn recorded(&self, hit: &Hit<'_>) {
         // An NMI cannot fault in pages of the user stack that are not in memory.
         if !context::raw().in_nmi() {
-            stack::with_user_callers(hit.pin, |process, callers| {
+            stack::with_user_callers(hit.pin(), |process, callers| {
                 put(hit, format::USER_STACK.id, process, callers);
             });
         }
@@ -91,5 +91,5 @@ fn put(hit: &Hit<'_>, id: u16, number: u32, addresses: &[u64]) {
     let addresses = addresses.get(..DEPTH).unwrap_or(addresses);
     let len = HEAD.wrapping_add(addresses.len().wrapping_mul(8));
     let (sink, base) = (hit.file.sink(), Base::new(id, OWN));
-    let _ = sink.record(hit.pin, base, len, |rest| fill(rest, number, addresses));
+    let _ = sink.record(hit.pin(), base, len, |rest| fill(rest, number, addresses));
 }

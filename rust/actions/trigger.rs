@@ -55,6 +55,10 @@ impl Effect for Snapshot {
 
 /// Records the callers.
 impl Effect for KernelStack {
+    fn needs_callers(&self) -> bool {
+        true
+    }
+
     fn act(&self, hit: &Hit<'_>, _: &[u8]) {
         self.recorded(hit);
     }

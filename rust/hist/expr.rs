@@ -312,6 +312,11 @@ impl Nodes {
         }
     }
 
+    /// Returns whether the value of one of them is the stack.
+    pub(crate) fn have_stack(&self) -> bool {
+        (0..self.used).any(|at| self.source(at) == Some(&ExprSource::Stack))
+    }
+
     /// Returns the number of nodes.
     pub(crate) fn len(&self) -> u8 {
         self.used

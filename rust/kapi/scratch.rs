@@ -277,6 +277,12 @@ impl Record<'_> {
         }
     }
 
+    /// Returns where [`Self::filled`] finds it again.
+    #[inline(always)]
+    pub(crate) fn into_entry(self) -> *mut c_void {
+        self.0
+    }
+
     /// Gives the place back.
     #[inline(always)]
     pub(crate) fn end(self) {

@@ -7,7 +7,10 @@
 
 use super::EventFile;
 use crate::kapi::{
-    percpu::CpuPin,
+    percpu::{
+        CpuPin,
+        PinRef, //
+    },
     stack::ProbeFrame, //
 };
 use kernel::{
@@ -17,7 +20,7 @@ use kernel::{
 
 /// An event that was met.
 pub(crate) struct Hit<'a> {
-    pub(crate) pin: &'a CpuPin,
+    pin: PinRef<'a>,
     pub(crate) file: &'a EventFile,
     /// That of the event's probe, if it is at hand: from there its callers are found soonest.
     pub(crate) frame: Option<&'a ProbeFrame>,
@@ -26,12 +29,28 @@ pub(crate) struct Hit<'a> {
 impl<'a> Hit<'a> {
     /// Returns one of which the frame is not at hand.
     #[inline(always)]
-    pub(crate) fn new(pin: &'a CpuPin, file: &'a EventFile) -> Self {
+    pub(crate) fn new(pin: PinRef<'a>, file: &'a EventFile) -> Self {
         Self {
             pin,
             file,
             frame: None,
         }
+    }
+
+    /// Returns one of the probe with this frame.
+    #[inline(always)]
+    pub(super) fn of_probe(pin: PinRef<'a>, file: &'a EventFile, frame: &'a ProbeFrame) -> Self {
+        Self {
+            pin,
+            file,
+            frame: Some(frame),
+        }
+    }
+
+    /// Returns the promise to stay on the CPU of the event.
+    #[inline(always)]
+    pub(crate) fn pin(&self) -> &'a CpuPin {
+        self.pin.pin()
     }
 }
 

@@ -146,16 +146,10 @@ extern "C" fn reserve_refused(
     black_box(reserve_chosen(file, size, ring))
 }
 
-/// Runs what follows an event of `file` that was recorded.
-#[inline(always)]
-pub(super) fn recorded(pin: PinRef<'_>, file: &EventFile) {
-    follow(&Hit::new(pin.pin(), file));
-}
-
 /// Runs what follows an event that was recorded.
 #[inline(always)]
-fn follow(hit: &Hit<'_>) {
-    if let Some(actions) = hit.file.sink().actions(hit.pin) {
+pub(super) fn follow(hit: &Hit<'_>) {
+    if let Some(actions) = hit.file.sink().actions(hit.pin()) {
         actions.recorded(hit);
     }
 }
@@ -213,6 +207,12 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64, exit: Exit) {
 #[inline(never)]
 extern "C" fn told(file: &EventFile, exit: Exit) {
     file.sink().waker().published();
+    end_recorded(file, exit);
+}
+
+/// Ends an event that was recorded and may have an action to run.
+#[inline(always)]
+fn end_recorded(file: &EventFile, exit: Exit) {
     if !file.sink().has_actions() {
         return exit.end();
     }
@@ -220,18 +220,14 @@ extern "C" fn told(file: &EventFile, exit: Exit) {
     unsafe { c::rt_follow(ptr::from_ref(file).cast()) }
 }
 
-/// Goes on with [`told`], by way of C, which knows the frame of the probe.
+/// Goes on with [`end_recorded`], by way of C, which knows the frame of the probe.
 ///
 /// # Safety
 ///
 /// Preemption is still disabled, by the probe of this file: that is `exit`. The probe has not returned.
 #[no_mangle]
 unsafe extern "C" fn rtrace_follow(file: &EventFile, frame: &ProbeFrame, exit: Exit) {
-    follow(&Hit {
-        pin: exit.pin().pin(),
-        file,
-        frame: Some(frame),
-    });
+    follow(&Hit::of_probe(exit.pin(), file, frame));
     exit.end();
 }
 
@@ -239,21 +235,14 @@ unsafe extern "C" fn rtrace_follow(file: &EventFile, frame: &ProbeFrame, exit: E
 #[cold]
 #[inline(never)]
 extern "C" fn commit_inside(file: &EventFile, inside: RingPresence<ExitRing<'_>>) {
-    left_slowly(file, inside.leave(file.sink()).into_exit());
+    end_recorded(file, inside.leave(file.sink()).into_exit());
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
 extern "C" fn commit_again(file: &EventFile, early: EarlyLeave<ExitRing<'_>>) {
-    left_slowly(file, early.leave(file.sink()).into_exit());
-}
-
-/// Ends an event that left the ring by the slow path.
-#[inline(always)]
-fn left_slowly(file: &EventFile, exit: Exit) {
-    recorded(exit.pin(), file);
-    exit.end();
+    end_recorded(file, early.leave(file.sink()).into_exit());
 }
 
 /// Makes a record in the ring final that has more than a header before its payload, or that may not be

@@ -491,7 +491,7 @@ impl EventFile {
     /// Runs what follows an event that a ring refused.
     fn follow_refusal(&self, pin: &CpuPin, why: ReserveError) {
         if let (true, Some(actions)) = (why != ReserveError::Disabled, self.sink().actions(pin)) {
-            actions.refused(&Hit::new(pin, self));
+            actions.refused(&Hit::new(pin.by_value(), self));
         }
     }
 

@@ -66,6 +66,11 @@ pub(crate) trait Effect: Send + Sync {
         commit_counted(file, record, exit);
     }
 
+    /// Returns whether it looks for the callers of the probe.
+    fn needs_callers(&self) -> bool {
+        false
+    }
+
     /// Returns where the last word of a record ends that it needs, if it [`Self::is_light`] and needs nothing but such
     /// words.
     fn words_end(&self) -> Option<usize> {
@@ -85,7 +90,6 @@ pub(crate) trait Effect: Send + Sync {
     where
         Self: Sized,
     {
-        let pin = pin.pin();
         self.act(&Hit::new(pin, file), record.bytes());
     }
 
@@ -108,8 +112,10 @@ pub(crate) struct Trigger {
     after: bool,
     /// Whether it switches something.
     switches: bool,
-    /// Whether it acts after the event is in the ring, or decides whether it gets there.
-    decides: bool,
+    /// Whether it acts after the event is in the ring, decides whether it gets there, or looks for the callers.
+    judges: bool,
+    /// Whether it looks for the callers of the probe.
+    callers: bool,
     /// Whether it acts on all records, and lightly.
     light: bool,
 }
@@ -128,7 +134,8 @@ impl Trigger {
             filter,
             after,
             switches: effect.switches(),
-            decides: after || effect.switches(),
+            judges: after || effect.switches() || effect.needs_callers(),
+            callers: effect.needs_callers(),
             effect,
         }
     }
@@ -197,10 +204,17 @@ impl Trigger {
         filter.is_none_or(|filter| filter.may_match(record))
     }
 
-    /// Returns whether it acts after the event is in the ring, or decides whether it gets there.
+    /// Returns whether it acts after the event is in the ring, decides whether it gets there, or looks for the callers:
+    /// then it acts as one of several does.
     #[inline(always)]
-    pub(super) fn decides(&self) -> bool {
-        self.decides
+    pub(super) fn judges(&self) -> bool {
+        self.judges
+    }
+
+    /// Returns whether it looks for the callers of the probe.
+    #[inline(always)]
+    pub(super) fn needs_callers(&self) -> bool {
+        self.callers
     }
 
     /// Acts on a record that has no common fields but the number of the task. Only for one that is light, if
@@ -251,11 +265,11 @@ impl Trigger {
         self.left.load() == UNLIMITED
     }
 
-    /// Acts on a record that the filter lets through. `record` is whole. Only for one that does not [`Self::decides`].
-    /// Any context.
+    /// Acts on a record that the filter lets through. `record` is whole. Only for one that does not
+    /// [`Self::judges`]. Any context.
     #[inline(always)]
     pub(super) fn act_on(&self, hit: &Hit<'_>, record: &[u8]) {
-        if self.is_meant(hit.pin, record) {
+        if self.is_meant(hit.pin(), record) {
             self.act_if(hit, record, || true);
         }
     }
@@ -274,6 +288,8 @@ pub(crate) struct TriggerList {
     sole: Option<Arc<Trigger>>,
     /// Whether all of them act on all records, and lightly.
     light: bool,
+    /// Whether one of them looks for the callers of the probe.
+    callers: bool,
 }
 
 impl TriggerList {
@@ -286,6 +302,7 @@ impl TriggerList {
         };
         Self {
             light: triggers.iter().all(|trigger| trigger.light),
+            callers: triggers.iter().any(|trigger| trigger.callers),
             triggers,
             conditional,
             early,
@@ -307,6 +324,12 @@ impl TriggerList {
     #[inline(always)]
     pub(super) fn is_light(&self) -> bool {
         self.light
+    }
+
+    /// Returns whether one of them looks for the callers of the probe.
+    #[inline(always)]
+    pub(super) fn needs_callers(&self) -> bool {
+        self.callers
     }
 
     /// Has them act on a record that has no common fields but the number of the task, up to the first one that does not
@@ -377,7 +400,7 @@ impl TriggerList {
     pub(super) fn before<'a>(&'a self, hit: &Hit<'_>, record: &[u8]) -> PendingTriggers<'a> {
         let (mut chosen, mut bit) = (0, 1u64);
         for trigger in &self.triggers {
-            let meant = trigger.is_meant(hit.pin, record);
+            let meant = trigger.is_meant(hit.pin(), record);
             if trigger.after {
                 chosen |= if meant { bit } else { 0 };
                 bit = bit.wrapping_shl(1);

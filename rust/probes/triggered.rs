@@ -14,7 +14,7 @@ use super::{
         reserve_wanted, //
     },
     entry::{
-        recorded,
+        follow,
         TOKEN_ASK,
         TOKEN_SCRATCH, //
     },
@@ -44,19 +44,24 @@ use crate::{
         field, //
     },
     kapi::{
+        c,
         context,
         percpu::{
             CpuPin,
             PinRef, //
         },
-        scratch, //
+        scratch,
+        stack::ProbeFrame, //
     },
     ring::{
         reservation::Reservation,
         writer::ReserveError, //
     }, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 use kernel::prelude::*;
 
 /// Where a record has the number of the task.
@@ -110,7 +115,7 @@ extern "C" fn reserve_early(
     if !off && file.has_filter() {
         return reserve_nested(file, size, pin);
     }
-    list.act(&Hit::new(pin.pin(), file));
+    list.act(&Hit::new(pin, file));
     // As in `judge`.
     match off || file.is_off() {
         true => NOTHING,
@@ -143,17 +148,13 @@ pub(super) extern "C" fn missed(file: &EventFile, pin: PinRef<'_>) -> CReservati
 /// Has the triggers that act early look at a whole record. Returns whether it is to be recorded, and the
 /// triggers that act afterwards. `open` says whether recording was on when the event came.
 #[inline(always)]
-fn judge<'a>(
-    file: &'a EventFile,
-    pin: &CpuPin,
-    record: &[u8],
-    open: bool,
-) -> (bool, PendingTriggers<'a>) {
+fn judge<'a>(hit: &Hit<'a>, record: &[u8], open: bool) -> (bool, PendingTriggers<'a>) {
+    let file = hit.file;
     let off = file.is_off();
     let (pending, open, off) = match file.triggers() {
         None => (PendingTriggers::NONE, open, off),
         Some(list) => {
-            let pending = list.before(&Hit::new(pin, file), record);
+            let pending = list.before(hit, record);
             // As in ftrace: where no trigger asks about the record, recording can begin with this event, and
             // an event that switches itself on begins with its next one; else the other way round.
             match list.is_conditional() {
@@ -162,7 +163,7 @@ fn judge<'a>(
             }
         }
     };
-    let kept = |filter: &super::Filter| filter.matches(pin, record);
+    let kept = |filter: &super::Filter| filter.matches(hit.pin(), record);
     let wanted = open && !off && file.filter().is_none_or(kept);
     (wanted, pending)
 }
@@ -175,16 +176,44 @@ pub(super) extern "C" fn commit_triggered(
     record: scratch::Record<'_>,
     exit: Exit,
 ) {
-    match file.sole_trigger() {
-        Some(trigger) if trigger.decides() => return commit_acting(file, record, exit),
+    let needs_callers = match file.sole_trigger() {
+        Some(trigger) if trigger.judges() => trigger.needs_callers(),
         Some(trigger) => return commit_sole(file, trigger, record, exit),
-        None => {}
+        None => match file.triggers() {
+            Some(list) if list.is_light() => return commit_all_light(file, record, list, exit),
+            Some(list) if list.may_act(&record) => list.needs_callers(),
+            _ => return commit_unjudged(file, record, exit),
+        },
+    };
+    match needs_callers {
+        true => commit_with_callers(file, record, exit),
+        false => commit_acting(file, record, exit),
     }
-    match file.triggers() {
-        Some(list) if list.is_light() => commit_all_light(file, record, list, exit),
-        Some(list) if list.may_act(&record) => commit_acting(file, record, exit),
-        _ => commit_unjudged(file, record, exit),
-    }
+}
+
+/// The same, when a trigger may look for the callers of the probe.
+#[inline(always)]
+fn commit_with_callers(file: &EventFile, record: scratch::Record<'_>, _: Exit) {
+    // SAFETY: It goes on in `rtrace_act` with this file and this record and, in place of the `Exit`, on this CPU.
+    unsafe { c::rt_act(ptr::from_ref(file).cast(), record.into_entry()) }
+}
+
+/// Goes on with [`commit_with_callers`], by way of C, which knows the frame of the probe.
+///
+/// # Safety
+///
+/// As for [`super::entry::rtrace_commit`], for a record beside the ring. The probe has not returned.
+#[no_mangle]
+unsafe extern "C" fn rtrace_act(
+    file: &EventFile,
+    entry: *mut c_void,
+    frame: &ProbeFrame,
+    exit: Exit,
+) {
+    // SAFETY: It is that of the record that `commit_with_callers` had.
+    let record = unsafe { scratch::Record::filled(entry) };
+    act(&Hit::of_probe(exit.pin(), file, frame), record);
+    exit.end();
 }
 
 /// The same, when no trigger acts.
@@ -252,8 +281,7 @@ extern "C" fn commit_rest(
 ) {
     let bytes = record.bytes();
     fill_common(bytes, file.base);
-    let pin = exit.pin().pin();
-    rest.act(&Hit::new(pin, file), bytes);
+    rest.act(&Hit::new(exit.pin(), file), bytes);
     end_counted(file, record, exit);
 }
 
@@ -267,8 +295,7 @@ extern "C" fn commit_sole(
 ) {
     let bytes = record.bytes();
     fill_common(bytes, file.base);
-    let pin = exit.pin().pin();
-    trigger.act_on(&Hit::new(pin, file), bytes);
+    trigger.act_on(&Hit::new(exit.pin(), file), bytes);
     end_counted(file, record, exit);
 }
 
@@ -293,19 +320,25 @@ fn end_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
 
 /// The same, when a trigger may act, or all of the filter is asked.
 #[inline(never)]
-extern "C" fn commit_acting(file: &EventFile, mut record: scratch::Record<'_>, exit: Exit) {
-    let pin = exit.pin().pin();
+extern "C" fn commit_acting(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+    act(&Hit::new(exit.pin(), file), record);
+    exit.end();
+}
+
+/// Has the triggers act, and records the event if it is wanted.
+#[inline(always)]
+fn act(hit: &Hit<'_>, mut record: scratch::Record<'_>) {
+    let (file, pin) = (hit.file, hit.pin());
     fill_common(record.bytes(), file.base);
-    let open = !file.ring(exit.pin()).gate().is_disabled();
-    let (wanted, pending) = judge(file, pin, record.bytes(), open);
+    let open = !file.ring(pin.by_value()).gate().is_disabled();
+    let (wanted, pending) = judge(hit, record.bytes(), open);
     let kept = wanted && file.put(pin, record.bytes());
     // What follows may make events itself.
     record.end();
     if kept {
-        recorded(exit.pin(), file);
+        follow(hit);
     }
-    pending.act(&Hit::new(pin, file));
-    exit.end();
+    pending.act(hit);
 }
 
 /// Has the triggers look at a record beside the ring, which has refused it.
@@ -315,7 +348,7 @@ pub(super) extern "C" fn commit_refused(
     mut record: scratch::Record<'_>,
     exit: Exit,
 ) {
-    let pin = exit.pin().pin();
+    let hit = Hit::new(exit.pin(), file);
     let mut pending = PendingTriggers::NONE;
     match file.light_trigger().filter(|light| light.is_unlimited()) {
         Some(trigger) => {
@@ -324,11 +357,11 @@ pub(super) extern "C" fn commit_refused(
         }
         None => {
             fill_common(record.bytes(), file.base);
-            (_, pending) = judge(file, pin, record.bytes(), false);
+            (_, pending) = judge(&hit, record.bytes(), false);
         }
     }
     record.end();
-    pending.act(&Hit::new(pin, file));
+    pending.act(&hit);
     exit.end();
 }
 
@@ -353,17 +386,17 @@ pub(super) unsafe extern "C" fn commit_judged(
     };
     // SAFETY: `entry` and `bits` are those of the last reservation in this ring that is not over.
     let mut reserved = unsafe { Reservation::from_raw(ring.writer(), entry, bits) };
-    let (wanted, pending) = judge(file, exit.pin().pin(), reserved.payload(), true);
+    let hit = Hit::new(exit.pin(), file);
+    let (wanted, pending) = judge(&hit, reserved.payload(), true);
     let published = match wanted {
         true => reserved.commit(),
         false => reserved.discard(),
     };
     sink.left(&ring, published);
     if wanted {
-        recorded(exit.pin(), file);
+        follow(&hit);
     }
-    let pin = exit.pin().pin();
-    pending.act(&Hit::new(pin, file));
+    pending.act(&hit);
     exit.end();
 }
 
@@ -383,7 +416,7 @@ impl EventFile {
         fill: impl FnOnce(&mut [u8]),
         finish: impl FnOnce(&mut [u8]),
     ) -> Result<(), ReserveError> {
-        let hit = Hit::new(pin, self);
+        let hit = Hit::new(pin.by_value(), self);
         let mut pending = PendingTriggers::NONE;
         self.sink().record_whole(pin, base, len, |record| {
             record.get_mut(COMMON..).map(fill);

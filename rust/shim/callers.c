@@ -49,6 +49,12 @@ void rt_follow(const void *file)
 	barrier();
 }
 
+void rt_act(const void *file, void *record)
+{
+	rtrace_act(file, record, __builtin_frame_address(0));
+	barrier();
+}
+
 void rt_woken(void *watcher, struct task_struct *task)
 {
 	rtrace_woken(watcher, task, __builtin_frame_address(0));

@@ -26,13 +26,17 @@ unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to,
 /* Calls rtrace_follow() with the frame of its caller's last jump, which is that of a probe. */
 void rt_follow(const void *file);
 
+/* Calls rtrace_act() likewise, for a record beside the ring. */
+void rt_act(const void *file, void *record);
+
 /* Probes of sched_wakeup and of sched_switch. */
 void rt_woken(void *watcher, struct task_struct *task);
 void rt_switched(void *watcher, bool preempt, struct task_struct *prev,
 		 struct task_struct *next, unsigned int prev_state);
 
-/* In Rust: what they call, with their frames. See rust/probes/entry.rs and rust/tasks/wakeups.rs. */
+/* In Rust: what they call, with their frames. See rust/probes/entry.rs, rust/probes/triggered.rs and rust/tasks/wakeups.rs. */
 void rtrace_follow(const void *file, const struct rt_frame *frame);
+void rtrace_act(const void *file, void *record, const struct rt_frame *frame);
 void rtrace_woken(const void *watcher, const struct task_struct *task,
 		  const struct rt_frame *frame);
 void rtrace_switched(const void *watcher, const struct task_struct *prev,

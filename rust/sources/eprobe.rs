@@ -333,15 +333,15 @@ impl Effect for EventRecorder {
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        let Some(_nested) = NestedWriter::enter(hit.pin) else {
-            return self.too_deep(hit.pin);
+        let Some(_nested) = NestedWriter::enter(hit.pin()) else {
+            return self.too_deep(hit.pin());
         };
         let FollowingLayout { layout, counts } = &*self.shared;
         counts.count(HitKind::Hit);
         let kernel = HitKernel::new(counts);
         let machine = FollowedRecord { record, kernel };
         let program = layout.program();
-        let longest = || self.file.longest(hit.pin);
+        let longest = || self.file.longest(hit.pin());
         program.with_rooms(&machine, MOST_PAYLOAD, longest, |size, rooms| {
             let fill = |own: &mut [u8]| program.fill(&machine, rooms, own);
             probe::record(&self.file, &RecordBytes::new(size), fill);

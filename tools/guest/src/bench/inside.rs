@@ -531,6 +531,18 @@ const TRIGGER_ROWS: &[TriggerRow] = &[
         &[(FILE, CHANGE)],
         &[(FILE, NO_CHANGE)],
     ),
+    (
+        "stacktrace, recorded",
+        "1",
+        &[(FILE, "stacktrace")],
+        &[(FILE, "!stacktrace")],
+    ),
+    (
+        "hist:keys=common_stacktrace, not recorded",
+        "0",
+        &[(FILE, "hist:keys=common_stacktrace")],
+        &[(FILE, "!hist:keys=common_stacktrace")],
+    ),
     // In ftrace what comes after it costs more.
     (
         "hist:keys=common_pid:t=common_timestamp, not recorded",
