@@ -10,7 +10,6 @@ use crate::stream::Record;
 use crate::stress::Stress;
 use crate::tree::Instance;
 use crate::{module, sys, workload, Context};
-use std::collections::HashSet;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -161,9 +160,7 @@ fn stacks_under_load(context: &Context) -> Check {
     own.set("events/enable", "0")?;
     let (mut events, mut kernel, mut user, mut deep, mut in_interrupt) =
         (0u64, 0u64, 0u64, 0usize, 0u64);
-    // How long the machine idles, or works for the kernel, varies.
-    let threads = kernel_threads()?;
-    let mut of_processes = 0u64;
+    let mut outside_nmis = 0u64;
     for stream in crate::stream::drain(&own)? {
         for record in &stream.records {
             match record.id() {
@@ -183,50 +180,29 @@ fn stacks_under_load(context: &Context) -> Check {
                     user += 1;
                 }
                 _ => {
-                    let nmi = record.flags() & 0x40 != 0;
                     events += 1;
-                    of_processes += u64::from(!nmi && !threads.contains(&record.pid()));
+                    outside_nmis += u64::from(record.flags() & 0x40 == 0);
                 }
             }
         }
     }
-    println!("{events} events, {kernel} stacks up to {deep} deep, {in_interrupt} in interrupts, {user} of {of_processes} of processes");
+    println!("{events} events, {kernel} stacks up to {deep} deep, {in_interrupt} in interrupts, {user} of user space of {outside_nmis} outside NMIs");
     ensure!(events > 200, "only {events} events");
-    // The first records of a full buffer may be stacks alone, and NMIs have none of processes.
+    // The first records of a full buffer may be stacks alone, and NMIs have none of user space.
     ensure!(
         kernel * 10 > events * 9 && kernel <= events + 100,
         "{kernel} stacks of {events} events"
     );
     ensure!(
-        // Without tasks that are ending, and those whose stack is just being taken.
-        user * 10 > of_processes * 4 && user <= of_processes + 100,
-        "{user} stacks of {of_processes} events of processes"
+        // Threads of the kernel have one, of no callers. What comes while one is being taken has none.
+        user * 10 > outside_nmis * 4 && user <= outside_nmis + 100,
+        "{user} stacks of user space, {outside_nmis} events outside NMIs"
     );
     ensure!(
         deep > 5 && in_interrupt > 10,
         "depth {deep}, {in_interrupt} in interrupts"
     );
     Ok(())
-}
-
-/// The idle task and all threads of the kernel: they have no stack of a process.
-fn kernel_threads() -> Check<HashSet<i32>> {
-    const PF_KTHREAD: u64 = 0x0020_0000;
-    let processes = std::fs::read_dir("/proc").map_err(|e| format!("/proc: {e}"))?;
-    let mut threads = HashSet::from([0]);
-    for process in processes.flatten() {
-        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        // After the name: state, parent, group, session, terminal, its group, flags.
-        let flags = stat
-            .rsplit(") ")
-            .next()
-            .and_then(|rest| rest.split(' ').nth(6));
-        let is_thread = flags.and_then(|flags| flags.parse::<u64>().ok());
-        if is_thread.is_some_and(|flags| flags & PF_KTHREAD != 0) {
-            threads.extend(process.file_name().to_string_lossy().parse::<i32>());
-        }
-    }
-    Ok(threads)
 }
 
 /// The context that wrote a record: task, soft interrupt, interrupt, NMI.
