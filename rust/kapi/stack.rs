@@ -5,7 +5,8 @@
 //! Called by probes in any context, NMI included: nothing is locked or allocated. The kernel writes
 //! callers into memory of the CPU that [`prepare`] got before; there is a part of it for
 //! each level of nesting, and an event that comes when all are in use gets no stack. The memory goes
-//! with the module.
+//! with the module. Stacks of a task whose functions are known ([`functions::frames`](crate::functions::frames)) are
+//! read without the kernel's unwinder, from a probe on.
 
 use super::{
     c,
@@ -13,9 +14,20 @@ use super::{
     late::LazyPerCpu,
     percpu::CpuPin,
     raw_cell::RawCell,
-    words::LocalU64, //
+    words::{
+        LocalU64,
+        SharedU64, //
+    }, //
 };
 use crate::{
+    functions::frames::{
+        self,
+        FrameStep,
+        FrameTable,
+        StackPoint,
+        WalkEnd,
+        WordStack, //
+    },
     ring::port::LocalWord,
     text::stack::USER_DEPTH, //
 };
@@ -64,18 +76,17 @@ pub(crate) fn prepare() -> Result {
     })
 }
 
-/// Calls `f` with the callers in the kernel, the innermost first, without those that record: this module,
-/// and `module` if it is not null.
+/// Calls `f` with the callers in the kernel, the innermost first, without the functions that record: those of this module.
 #[inline(always)]
-pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: impl FnOnce(&[u64])) {
-    with_callers_of(pin, None, module, f);
+pub(crate) fn with_callers(pin: &CpuPin, f: impl FnOnce(&[u64])) {
+    with_callers_of(pin, None, ptr::null(), f);
 }
 
 /// Where a probe returns to, while it has not returned. C finds it.
 #[repr(transparent)]
 pub(crate) struct ProbeFrame(c::rt_frame);
 
-/// As [`with_callers`], where the frame of the probe may be at hand.
+/// As [`with_callers`], where the frame of the probe may be at hand; `module` is that of its event, or null.
 #[inline(always)]
 pub(crate) fn with_callers_of(
     pin: &CpuPin,
@@ -95,22 +106,130 @@ pub(crate) fn with_callers_of(
     // SAFETY: The room is that of this CPU, where `pin` keeps the caller, and of this level, which `used`
     // counts until the end of this function.
     let room = unsafe { &mut *room.get() };
-    let (to, most) = (room.as_mut_ptr().cast(), DEPTH as u32);
     let found = match frame {
-        // SAFETY: It writes at most `DEPTH` addresses, for which there is room; the probe has not returned.
-        Some(frame) => unsafe { c::rt_callers_of(&frame.0, to, most) },
-        // SAFETY: It writes at most `DEPTH` addresses, for which there is room.
-        None => unsafe { bindings::stack_trace_save(to, most, 0) },
+        Some(frame) => callers_of(frame, module, room),
+        // SAFETY: It writes at most as many addresses as there is room for.
+        None => unsafe {
+            bindings::stack_trace_save(room.as_mut_ptr().cast(), room.len() as u32, 0) as usize
+        },
     };
-    let callers = room.get(..found as usize).unwrap_or_default();
-    // SAFETY: It only compares addresses; the module is there while its probe runs.
-    let recorder = |address: u64| unsafe { c::rt_is_recorder(module, address as usize) };
+    let callers = room.get(..found).unwrap_or_default();
+    let recorder = |address: &u64| c::rt_is_recorder(*address as usize);
     let first = callers
         .iter()
-        .position(|address| !recorder(*address))
+        .position(|address| !recorder(address))
         .unwrap_or(callers.len());
     f(callers.get(first..).unwrap_or_default());
     place.used.set(level);
+}
+
+/// How the unwinder goes on from functions, of the stacks that were looked at.
+static FRAMES: FrameTable<SharedU64> = FrameTable::of(
+    [const { SharedU64::zero() }; frames::PLACES],
+    SharedU64::zero(),
+    SharedU64::zero(),
+);
+
+// C describes steps as `frames` does.
+const _: () = assert!(
+    c::rt_step_RT_STEP_UNKNOWN == FrameStep::UNKNOWN
+        && c::rt_step_RT_STEP_OTHER == FrameStep::OTHER
+        && c::rt_step_RT_STEP_LAST == FrameStep::LAST
+        && c::rt_step_RT_STEP_USER == FrameStep::USER
+        && c::rt_step_RT_STEP_UP == FrameStep::UP
+        && c::rt_step_RT_STEP_UP_BP == FrameStep::UP_BP
+        && c::RT_STEP_BY == FrameStep::BY
+        && c::RT_STEP_BP == FrameStep::BP
+        && c::RT_STEP_LOST == FrameStep::LOST
+);
+
+/// Forgets what is known of functions: some of them have gone, or their module is about to free the code of its init.
+pub(crate) fn code_went() {
+    FRAMES.forget();
+}
+
+/// Stores where the probe with this frame returns to, and its callers. Returns how many.
+#[inline(always)]
+fn callers_of(frame: &ProbeFrame, module: *const bindings::module, room: &mut [u64]) -> usize {
+    let point = StackPoint {
+        address: frame.0.ip as u64,
+        sp: ptr::from_ref(frame).wrapping_add(1).addr() as u64,
+        bp: frame.0.bp as u64,
+    };
+    let end = match TaskStack::of_current(point.sp) {
+        Some(stack) => frames::walk(&FRAMES, &stack, point, room),
+        None => WalkEnd::Other,
+    };
+    match end {
+        WalkEnd::Whole(found) => {
+            #[cfg(CONFIG_KUNIT = "y")]
+            compare(frame, module, room.get(..found).unwrap_or_default());
+            found
+        }
+        WalkEnd::New(known) | WalkEnd::Lost(known) => learn_callers(frame, module, known, room),
+        WalkEnd::Other => unwind_callers(frame, module, None, room),
+    }
+}
+
+/// Compares the callers that were found with what the kernel's unwinder finds. Kernels of tests do so each time.
+#[cfg(CONFIG_KUNIT = "y")]
+#[inline(never)]
+fn compare(frame: &ProbeFrame, module: *const bindings::module, callers: &[u64]) {
+    let mut room = [0; 64];
+    let found = unwind_callers(frame, module, None, &mut room);
+    let told = room.get(..found).unwrap_or_default();
+    let same = callers.iter().zip(told).all(|(own, told)| own == told);
+    let as_many = found == callers.len().min(room.len());
+    kernel::warn_on!(!same || !as_many);
+}
+
+/// As [`callers_of`], where the first `known` addresses are in `room`, and how the unwinder goes on from the next one is
+/// learned.
+#[cold]
+#[inline(never)]
+fn learn_callers(
+    frame: &ProbeFrame,
+    module: *const bindings::module,
+    known: usize,
+    room: &mut [u64],
+) -> usize {
+    let asked = room.get(known).copied().unwrap_or(0);
+    if !FRAMES.is_to_ask(asked) {
+        return unwind_callers(frame, module, None, room);
+    }
+    let mut learned = c::rt_steps {
+        skip: known as u32,
+        used: 0,
+        steps: [0; c::RT_STEPS as usize],
+    };
+    let found = unwind_callers(frame, module, Some(&mut learned), room);
+    let callers = room.get(..found).unwrap_or_default();
+    let steps = learned.steps.iter().take(learned.used as usize);
+    for (address, step) in callers.iter().skip(known).zip(steps) {
+        if let Some(step) = FrameStep::of_word(*step) {
+            FRAMES.learn(*address, step);
+        }
+    }
+    // Or it would be asked about each time: a hook of returns, whose address is told of no stack.
+    if !callers.contains(&asked) {
+        FRAMES.give_up(asked);
+    }
+    found
+}
+
+/// As [`callers_of`], by the kernel's unwinder.
+#[inline(never)]
+fn unwind_callers(
+    frame: &ProbeFrame,
+    module: *const bindings::module,
+    learned: Option<&mut c::rt_steps>,
+    room: &mut [u64],
+) -> usize {
+    let (to, most) = (room.as_mut_ptr().cast(), room.len() as u32);
+    let learned = learned.map_or(ptr::null_mut(), ptr::from_mut);
+    // SAFETY: It writes as many addresses at most as there is room for, and to what is learned, if that is not null. The
+    // probe has not returned; the module is there while it runs.
+    unsafe { c::rt_callers_of(&frame.0, module, to, most, learned) as usize }
 }
 
 /// As [`with_callers`] of those of this module, with interrupts disabled: what calls functions meanwhile is the search
@@ -121,7 +240,7 @@ pub(crate) fn with_callers_of_call(pin: &CpuPin, f: impl FnOnce(&[u64])) {
     };
     irqs::disabled(|| {
         place.of_call.set(1);
-        with_callers(pin, ptr::null(), f);
+        with_callers(pin, f);
         place.of_call.set(0);
     });
 }
@@ -209,5 +328,25 @@ impl TaskStack {
         let address = self.from.wrapping_add((at as u64).wrapping_mul(WORD));
         // SAFETY: It is a word of the stack of the current task (invariant, and compared above).
         unsafe { c::rt_stack_word(address as usize) as u64 }
+    }
+}
+
+impl WordStack for TaskStack {
+    #[inline(always)]
+    fn word(&self, address: u64) -> Option<u64> {
+        let offset = address.wrapping_sub(self.from);
+        if offset >= self.bytes() || offset % WORD != 0 {
+            return None;
+        }
+        // SAFETY: It is a word of the stack of the current task (invariant, and compared above).
+        Some(unsafe { c::rt_stack_word(address as usize) as u64 })
+    }
+
+    #[inline(always)]
+    fn is_user(&self, address: u64) -> bool {
+        let segment = address.wrapping_add(c::RT_USER_CS.wrapping_sub(c::RT_USER_REGS) as u64);
+        // The lower bits are the level of privileges.
+        address & SIZE.wrapping_sub(1) == c::RT_USER_REGS as u64
+            && WordStack::word(self, segment).is_some_and(|segment| segment & 3 != 0)
     }
 }

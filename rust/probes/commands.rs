@@ -32,7 +32,6 @@ use crate::{
     },
     ring::port::SharedWord, //
 };
-use core::ptr;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -128,7 +127,7 @@ impl FunctionCommand {
                 sink.want(WANT_NEWS);
             }
             CommandVerb::Snapshot => sink.want(WANT_SNAPSHOT),
-            CommandVerb::Stacktrace => stack::with_callers(pin, ptr::null(), |callers| {
+            CommandVerb::Stacktrace => stack::with_callers(pin, |callers| {
                 let mut callers = callers;
                 while let [first, rest @ ..] = callers {
                     if !function_hook::is_trampoline(*first) {

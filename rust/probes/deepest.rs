@@ -26,7 +26,6 @@ use crate::{
     ring::port::SharedWord,
     text::depths, //
 };
-use core::ptr;
 use kernel::prelude::*;
 
 /// The most rows; as many as ftrace has.
@@ -124,7 +123,7 @@ impl DeepestStack {
             return;
         }
         let returns_to = address.wrapping_add(function_hook::CALL);
-        stack::with_callers(pin, ptr::null(), |callers| {
+        stack::with_callers(pin, |callers| {
             let at = callers.iter().position(|caller| *caller == returns_to);
             let (hook, callers) = match at.and_then(|at| callers.split_at_checked(at)) {
                 Some(parts) => parts,

@@ -60,7 +60,6 @@ use crate::{
         word::put_words, //
     }, //
 };
-use core::ptr;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -295,7 +294,7 @@ fn record_carefully(
         put_words(rest, addresses);
     });
     if manner.stack {
-        stack::with_callers(pin, ptr::null(), |callers| {
+        stack::with_callers(pin, |callers| {
             put_stack(sink, pin, raw, STACK, callers);
         });
     }

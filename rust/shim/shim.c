@@ -109,10 +109,9 @@ void rt_inode_unlock(struct inode *inode)
 	inode_unlock(inode);
 }
 
-bool rt_is_recorder(const struct module *module, unsigned long address)
+bool rt_is_recorder(unsigned long address)
 {
-	return within_module(address, THIS_MODULE) ||
-	       (module && within_module(address, module));
+	return within_module(address, THIS_MODULE);
 }
 
 bool rt_may_observe(void)

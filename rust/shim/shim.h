@@ -77,8 +77,8 @@ void rt_inode_add_link(struct inode *inode);
 void rt_inode_lock_nested(struct inode *inode, unsigned int depth);
 void rt_inode_unlock(struct inode *inode);
 
-/* Inline: whether a function of ours or of @module, which may be NULL, is there. */
-bool rt_is_recorder(const struct module *module, unsigned long address);
+/* Inline: whether a function of ours is there. */
+bool rt_is_recorder(unsigned long address);
 
 /* Inline: whether the current task may observe the system. */
 bool rt_may_observe(void);

@@ -19,7 +19,8 @@ use crate::{
             ModuleFollower,
             ModuleNotice,
             ModuleNotifier, //
-        }, //
+        },
+        stack, //
     }, //
 };
 use kernel::{
@@ -37,11 +38,13 @@ impl ModuleFollower for ProbedCode {
             ModuleChange::Comes => dynamic::code_comes(module.name()),
             ModuleChange::InitIsOver => {
                 entry_hook::forget(&|address| module.contains_init(address));
+                stack::code_went();
             }
             ModuleChange::Goes => {
                 direct_event::module_goes(module);
                 dynamic::code_goes(module.name());
                 entry_hook::forget(&|address| module.contains(address));
+                stack::code_went();
             }
         }
     }

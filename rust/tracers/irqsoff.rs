@@ -73,7 +73,6 @@ use crate::{
     },
     text::options::Opt, //
 };
-use core::ptr;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -147,7 +146,7 @@ impl EndedSection {
     #[inline(never)]
     fn tell(&self, pin: &CpuPin, instance: &LatencyInstance) {
         let mut told = None;
-        stack::with_callers(pin, ptr::null(), |callers| {
+        stack::with_callers(pin, |callers| {
             told = Some(self.offer(pin, instance, callers));
         });
         // Without callers where too many writers of this CPU look for theirs.

@@ -75,7 +75,6 @@ use crate::{
     ring::port::LocalWord,
     text::options::Opt, //
 };
-use core::ptr;
 use kernel::{
     prelude::*,
     sync::{
@@ -216,7 +215,7 @@ impl SampledCpu {
             return;
         }
         let task = task::of_maximum(kernel::current!());
-        stack::with_callers(pin, ptr::null(), |callers| {
+        stack::with_callers(pin, |callers| {
             let told = ToldSection {
                 kind: self.kind,
                 section,
@@ -247,7 +246,7 @@ impl SampledCpu {
         sampler::ask_for_choice();
         if is_of_interest(instance, self.series.lower()) {
             let task = task::of_maximum(kernel::current!());
-            stack::with_callers(pin, ptr::null(), |callers| {
+            stack::with_callers(pin, |callers| {
                 let callers = interrupted(callers, look.ip);
                 self.seen.with(|seen| {
                     seen.task = task;

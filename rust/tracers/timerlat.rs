@@ -52,7 +52,6 @@ use crate::{
     sources::osnoise as events,
     text::rest::RecordRest, //
 };
-use core::ptr;
 use kernel::{
     prelude::*,
     sync::atomic::{
@@ -167,7 +166,7 @@ impl TimerlatCpu {
     /// Keeps the callers that the timer has interrupted.
     fn keep_stack(&self) {
         CpuPin::with(|pin| {
-            stack::with_callers(pin, ptr::null(), |callers| {
+            stack::with_callers(pin, |callers| {
                 for (place, caller) in self.callers.iter().zip(callers) {
                     place.store(*caller, Relaxed);
                 }

@@ -63,6 +63,8 @@ mod exchange;
 #[cfg(test)]
 mod filters;
 #[cfg(test)]
+mod frames;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod gifts;

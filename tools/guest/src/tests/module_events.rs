@@ -3,6 +3,7 @@
 //! Events whose headers rtrace knows and whose tracepoints are in modules of the kernel: they are
 //! there while the module is, as tracefs has them.
 
+use super::options_stacks::{blocks, of_the_probe};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -26,6 +27,7 @@ pub const TESTS: &[Test] = &[
     test("modev.in_use", 120, in_use),
     test("modev.waiting", 120, waiting),
     test("modev.again_and_again", 180, again_and_again),
+    test("modev.stacks", 180, stacks),
 ];
 
 /// The systems whose headers rtrace knows, of the modules that scripts/guest-modules brings.
@@ -322,6 +324,57 @@ fn records(context: &Context) -> Check {
     );
     drop((own, reference));
     loaded.remove()
+}
+
+/// How often each event has each stack, by names.
+fn stacks_of(tree: &Tree) -> Check<BTreeMap<Vec<String>, usize>> {
+    let mut counts = BTreeMap::new();
+    for block in blocks(&tree.get("trace")?) {
+        let event = block[0].split(": ").nth(1).unwrap_or_default();
+        // Without the name of the task.
+        let callers = block[1..].iter().filter(|line| line.starts_with(" => "));
+        let callers = callers.filter(|line| !of_the_probe(line));
+        let stack = std::iter::once(event).chain(callers.map(String::as_str));
+        *counts.entry(stack.map(String::from).collect()).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+/// The stacks of a module's events, also after it came back, with another one where it was: nothing that was known of
+/// its functions is left.
+fn stacks(context: &Context) -> Check {
+    let modules = Modules::new()?;
+    for first in [None, Some("libata"), None] {
+        let mut loaded = Loaded::new(&modules);
+        if let Some(name) = first {
+            loaded.add(name)?;
+        }
+        loaded.add("vsock-loopback")?;
+        let (own, reference) = pair(context)?;
+        for tree in [&own, &reference] {
+            tree.set("tracing_on", "0")?;
+            tree.set("buffer_size_kb", "8000")?;
+            tree.set("trace_options", "stacktrace")?;
+            tree.set("events/vsock/enable", "1")?;
+            tree.set("tracing_on", "1")?;
+        }
+        vsock::talk(100)?;
+        for tree in [&own, &reference] {
+            tree.set("tracing_on", "0")?;
+        }
+        let (ours, theirs) = (stacks_of(&own)?, stacks_of(&reference)?);
+        println!("{} stacks", ours.len());
+        let of_module = |line: &String| line.starts_with(" => vsock_");
+        ensure!(ours.keys().flatten().any(of_module), "{ours:?}");
+        let differs = ours
+            .iter()
+            .find(|(stack, count)| theirs.get(*stack) != Some(*count));
+        ensure!(differs.is_none(), "{differs:?}, tracefs {theirs:?}");
+        ensure_eq!(ours.len(), theirs.len(), "stacks");
+        drop((own, reference));
+        loaded.remove()?;
+    }
+    Ok(())
 }
 
 /// A module goes while its events are on in two instances, with filters and open files.

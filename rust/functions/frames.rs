@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What is known of the kernel's functions: how the unwinder goes on to their callers. A stack of such functions is read
+//! without it.
+//!
+//! The place where a function's caller goes on is, for most calls in it, as far from the stack pointer, or from the frame
+//! pointer, each time: the compiler has said so, once for each address, in a table that the kernel does not export. So
+//! each step is learned of the unwinder itself, when it is taken first, and counts until a module goes.
+//!
+//! What is found in this way is what the unwinder would find: a step depends on nothing but the address and on the
+//! words that [`walk`] reads as well. Where it does, or is not known, the unwinder is asked for the whole stack.
+
+use crate::ring::port::SharedWord;
+
+/// Steps that a table has room for, and how many of them are looked at for an address.
+pub(crate) const PLACES: usize = 4096;
+const WAYS: usize = 4;
+
+/// How the unwinder goes on from an address: a kind, and two numbers of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameStep(u32);
+
+impl FrameStep {
+    /// Not learned.
+    pub(crate) const UNKNOWN: u32 = 0;
+    /// In a way that only the unwinder knows.
+    pub(crate) const OTHER: u32 = 1;
+    /// The stack ends.
+    pub(crate) const LAST: u32 = 2;
+    /// To user space: its registers are the first number of words above the stack pointer.
+    pub(crate) const USER: u32 = 3;
+    /// To the caller, whose address is right below the place that is so far above the stack pointer.
+    pub(crate) const UP: u32 = 4;
+    /// The same, above the frame pointer.
+    pub(crate) const UP_BP: u32 = 5;
+    /// Where the two numbers are. That of the caller's frame pointer is so far below that place.
+    pub(crate) const BY: u32 = 3;
+    pub(crate) const BP: u32 = 17;
+    /// The most that a number can be. As the second one: only the unwinder knows the frame pointer.
+    pub(crate) const LOST: u32 = 0x3fff;
+
+    /// Returns the one that C describes so, unless it was not learned.
+    pub(crate) fn of_word(word: u32) -> Option<Self> {
+        (word != Self::UNKNOWN).then_some(Self(word))
+    }
+
+    fn kind(self) -> u32 {
+        self.0 & 7
+    }
+
+    /// Returns the bytes of the first number.
+    fn by(self) -> u64 {
+        u64::from(self.0 >> Self::BY & Self::LOST).wrapping_mul(8)
+    }
+
+    /// Returns the second number.
+    fn bp(self) -> u32 {
+        self.0 >> Self::BP & Self::LOST
+    }
+}
+
+/// Returns the lower half of `address`, if it can be that of code of the kernel.
+#[inline(always)]
+fn key_of(address: u64) -> Option<u64> {
+    (address >> 31 == 0x1_ffff_ffff).then_some(address & 0xffff_ffff)
+}
+
+/// What is known, of all CPUs.
+pub(crate) struct FrameTable<W> {
+    /// The lower half of an address, which those of functions differ in, above the step; 0 for a place that is free.
+    words: [W; PLACES],
+    /// The address for which the unwinder was asked last, and how often that was for none else.
+    asked: W,
+    repeated: W,
+}
+
+impl<W: SharedWord> FrameTable<W> {
+    /// Returns one of such words, which are 0.
+    pub(crate) const fn of(words: [W; PLACES], asked: W, repeated: W) -> Self {
+        Self {
+            words,
+            asked,
+            repeated,
+        }
+    }
+
+    /// Returns the places where the step from `address` may be.
+    #[inline(always)]
+    fn ways(&self, address: u64) -> &[W] {
+        let hash = (address as u32).wrapping_mul(0x9e37_79b1) as usize;
+        let first = (hash >> 20) & (PLACES - WAYS);
+        self.words
+            .get(first..first.wrapping_add(WAYS))
+            .unwrap_or_default()
+    }
+
+    /// Returns the step from `address`, if it is known. Any context.
+    #[inline(always)]
+    fn find(&self, address: u64) -> Option<FrameStep> {
+        let key = key_of(address)?;
+        let mut words = self.ways(address).iter().map(W::load);
+        let word = words.find(|word| word >> 32 == key)?;
+        FrameStep::of_word(word as u32)
+    }
+
+    /// Learns the step from `address`. Any context.
+    pub(crate) fn learn(&self, address: u64, step: FrameStep) {
+        let Some(key) = key_of(address) else {
+            return;
+        };
+        let ways = self.ways(address);
+        let is_its = |word: &&W| word.load() >> 32 == key || word.load() == 0;
+        // One of them goes if all are in use: which one does not matter, but that it is not always the same.
+        let other = ways.get(address as usize >> 3 & (WAYS - 1));
+        if let Some(word) = ways.iter().find(is_its).or(other) {
+            word.store(key << 32 | u64::from(step.0));
+        }
+    }
+
+    /// Learns that only the unwinder knows the step from `address`, unless a step is known. Any context.
+    pub(crate) fn give_up(&self, address: u64) {
+        if self.find(address).is_none() {
+            self.learn(address, FrameStep(FrameStep::OTHER));
+        }
+    }
+
+    /// Returns whether the unwinder is worth to be asked about `address`: not again and again. Any context.
+    pub(crate) fn is_to_ask(&self, address: u64) -> bool {
+        let repeated = match self.asked.load() == address {
+            true => self.repeated.load().wrapping_add(1),
+            false => 0,
+        };
+        self.asked.store(address);
+        self.repeated.store(repeated);
+        repeated % 16 == 0
+    }
+
+    /// Forgets all steps: code has gone, and other code may come to where it was.
+    pub(crate) fn forget(&self) {
+        self.words.iter().for_each(|word| word.store(0));
+    }
+}
+
+/// The stack of a task.
+pub(crate) trait WordStack {
+    /// Returns the word at `address`, if that is on the stack.
+    fn word(&self, address: u64) -> Option<u64>;
+
+    /// Returns whether the registers at `address` are those with which the task has left user space.
+    fn is_user(&self, address: u64) -> bool;
+}
+
+/// Where a function goes on, and its registers then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StackPoint {
+    pub(crate) address: u64,
+    pub(crate) sp: u64,
+    pub(crate) bp: u64,
+}
+
+/// How a walk has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WalkEnd {
+    /// With all callers, so many.
+    Whole(usize),
+    /// At an address that is not known, after so many that are.
+    New(usize),
+    /// At one that needs the frame pointer, of which that many addresses before it nothing is known.
+    Lost(usize),
+    /// Where only the unwinder knows more.
+    Other,
+}
+
+/// Stores in `room` where the function at `point` goes on, and its callers. Any context.
+#[inline(always)]
+pub(crate) fn walk<W: SharedWord>(
+    table: &FrameTable<W>,
+    stack: &impl WordStack,
+    mut point: StackPoint,
+    room: &mut [u64],
+) -> WalkEnd {
+    let (mut known, mut lost) = (0usize, None);
+    for place in room {
+        *place = point.address;
+        let Some(step) = table.find(point.address) else {
+            return WalkEnd::New(known);
+        };
+        let from = match (step.kind(), lost) {
+            (FrameStep::UP, _) => point.sp,
+            (FrameStep::UP_BP, None) => point.bp,
+            (FrameStep::UP_BP, Some(at)) => return WalkEnd::Lost(at),
+            (FrameStep::LAST, _) => return WalkEnd::Whole(known.wrapping_add(1)),
+            (FrameStep::USER, _) if stack.is_user(point.sp.wrapping_add(step.by())) => {
+                return WalkEnd::Whole(known.wrapping_add(1));
+            }
+            _ => return WalkEnd::Other,
+        };
+        point.sp = from.wrapping_add(step.by());
+        let Some(address) = stack.word(point.sp.wrapping_sub(8)) else {
+            return WalkEnd::Other;
+        };
+        point.address = address;
+        match step.bp() {
+            0 => {}
+            FrameStep::LOST => lost = Some(known),
+            below => {
+                let at = point.sp.wrapping_sub(u64::from(below).wrapping_mul(8));
+                let Some(bp) = stack.word(at) else {
+                    return WalkEnd::Other;
+                };
+                point.bp = bp;
+                lost = None;
+            }
+        }
+        known = known.wrapping_add(1);
+    }
+    WalkEnd::Whole(known)
+}
