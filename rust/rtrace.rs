@@ -68,6 +68,7 @@ mod tasks;
 mod testapi;
 mod text;
 mod tracers;
+mod unwind;
 mod user_events;
 
 // As other modules have what they use.

@@ -5,11 +5,9 @@
 //! - `list`: the functions that can be traced, as the kernel lists them.
 //! - `words`: what a word of a filter file selects; `commands`: what it has done.
 //! - `marks`: a selection from the list while it is edited.
-//! - `frames`: how the unwinder goes on from functions to their callers.
 //! - `table`: which of several tracers a function is traced for.
 
 pub(crate) mod commands;
-pub(crate) mod frames;
 pub(crate) mod list;
 pub(crate) mod marks;
 pub(crate) mod table;

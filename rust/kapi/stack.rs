@@ -5,7 +5,7 @@
 //! Called by probes in any context, NMI included: nothing is locked or allocated. The kernel writes
 //! callers into memory of the CPU that [`prepare`] got before; there is a part of it for
 //! each level of nesting, and an event that comes when all are in use gets no stack. The memory goes
-//! with the module. Stacks of a task whose functions are known ([`functions::frames`](crate::functions::frames)) are
+//! with the module. Stacks of a task whose functions are known ([`unwind`](crate::unwind)) are
 //! read without the kernel's unwinder, from a probe on.
 
 use super::{
@@ -20,16 +20,21 @@ use super::{
     }, //
 };
 use crate::{
-    functions::frames::{
-        self,
-        FrameStep,
-        FrameTable,
-        StackPoint,
-        WalkEnd,
-        WordStack, //
-    },
     ring::port::LocalWord,
-    text::stack::USER_DEPTH, //
+    text::stack::USER_DEPTH,
+    unwind::{
+        frames::{
+            FrameStep,
+            FrameTable,
+            PLACES as FRAME_PLACES, //
+        },
+        walk::{
+            walk,
+            StackPoint,
+            WalkEnd,
+            WordStack, //
+        }, //
+    }, //
 };
 use core::ptr;
 use kernel::{
@@ -125,12 +130,12 @@ pub(crate) fn with_callers_of(
 
 /// How the unwinder goes on from functions, of the stacks that were looked at.
 static FRAMES: FrameTable<SharedU64> = FrameTable::of(
-    [const { SharedU64::zero() }; frames::PLACES],
+    [const { SharedU64::zero() }; FRAME_PLACES],
     SharedU64::zero(),
     SharedU64::zero(),
 );
 
-// C describes steps as `frames` does.
+// C describes steps as `unwind` does.
 const _: () = assert!(
     c::rt_step_RT_STEP_UNKNOWN == FrameStep::UNKNOWN
         && c::rt_step_RT_STEP_OTHER == FrameStep::OTHER
@@ -157,7 +162,7 @@ fn callers_of(frame: &ProbeFrame, module: *const bindings::module, room: &mut [u
         bp: frame.0.bp as u64,
     };
     let end = match TaskStack::of_current(point.sp) {
-        Some(stack) => frames::walk(&FRAMES, &stack, point, room),
+        Some(stack) => walk(&FRAMES, &stack, point, room),
         None => WalkEnd::Other,
     };
     match end {
@@ -274,6 +279,9 @@ pub(crate) fn with_user_callers(pin: &CpuPin, f: impl FnOnce(u32, &[u64; USER_DE
 /// The bytes of the stack of a task.
 const SIZE: u64 = c::RT_STACK_SIZE as u64;
 const WORD: u64 = u64::BITS as u64 / 8;
+/// Where the registers of user space are on a stack, and their code segment.
+const USER_REGS: u64 = c::RT_USER_REGS as u64;
+const USER_CS: u64 = c::RT_USER_CS as u64;
 
 /// Returns how many bytes of a stack are used up to `address`, if it is on the stack of a task.
 #[inline(always)]
@@ -344,9 +352,9 @@ impl WordStack for TaskStack {
 
     #[inline(always)]
     fn is_user(&self, address: u64) -> bool {
-        let segment = address.wrapping_add(c::RT_USER_CS.wrapping_sub(c::RT_USER_REGS) as u64);
+        let segment = address.wrapping_add(USER_CS.wrapping_sub(USER_REGS));
         // The lower bits are the level of privileges.
-        address & SIZE.wrapping_sub(1) == c::RT_USER_REGS as u64
+        address & SIZE.wrapping_sub(1) == USER_REGS
             && WordStack::word(self, segment).is_some_and(|segment| segment & 3 != 0)
     }
 }

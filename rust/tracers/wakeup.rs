@@ -160,7 +160,7 @@ fn put(pin: &CpuPin, sink: &Sink, id: u16, len: usize, fill: impl FnOnce(&mut [u
 }
 
 /// What the scheduler tells: the CPU goes from `prev` to `next`, or `prev` has woken `next` up.
-struct ToldChange<'a> {
+struct TaskChange<'a> {
     prev: &'a Task,
     next: &'a Task,
     /// That of the probe.
@@ -170,7 +170,7 @@ struct ToldChange<'a> {
 /// Records what the scheduler tells, and what led to it: the callers, and two of them like a function that was called. As
 /// in ftrace the latter is nearest to what is instance.
 #[inline(always)]
-fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, told: &ToldChange<'_>) {
+fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, told: &TaskChange<'_>) {
     let record = WakeupRecord {
         prev: task::words(told.prev),
         next: task::words(told.next),
@@ -204,7 +204,7 @@ fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, told: &ToldChange<'_>) {
 /// Follows the task that the current one, of the priority `running`, has woken up, unless it is not urgent enough by
 /// now.
 #[inline(always)]
-fn follow(pin: &CpuPin, sink: &Sink, told: &ToldChange<'_>, running: i32) {
+fn follow(pin: &CpuPin, sink: &Sink, told: &TaskChange<'_>, running: i32) {
     STATE.with(|state| {
         let (task, clock) = (told.next, sink.clock());
         let woken = FollowedTask {
@@ -225,7 +225,7 @@ fn follow(pin: &CpuPin, sink: &Sink, told: &ToldChange<'_>, running: i32) {
 
 /// Learns that the CPU of the caller goes from one task to another, one of which is followed.
 #[inline(always)]
-fn end(pin: &CpuPin, instance: &LatencyInstance, told: &ToldChange<'_>) {
+fn end(pin: &CpuPin, instance: &LatencyInstance, told: &TaskChange<'_>) {
     let sink = instance.sink();
     let kept = STATE.with(|state| {
         if ON.load() == 0 {
@@ -278,7 +278,7 @@ impl WakeupWatcher for WakeupProbe {
         if class().begins(followed, task::priority(next), running) {
             CpuPin::with(|pin| {
                 if let Some(instance) = INSTANCE.get(pin) {
-                    let told = ToldChange { prev, next, frame };
+                    let told = TaskChange { prev, next, frame };
                     follow(pin, instance.sink(), &told, running);
                 }
             });
@@ -292,7 +292,7 @@ impl WakeupWatcher for WakeupProbe {
         }
         CpuPin::with(|pin| {
             if let Some(instance) = INSTANCE.get(pin) {
-                end(pin, instance, &ToldChange { prev, next, frame });
+                end(pin, instance, &TaskChange { prev, next, frame });
             }
         });
     }

@@ -5,11 +5,10 @@
 //! frame, and are called in any order. Whatever part of them is known, and with a table that is too small for them:
 //! a walk that says that it has found all callers has found what the unwinder does.
 
-use crate::functions::frames::{
-    walk, FrameStep, FrameTable, StackPoint, WalkEnd, WordStack, PLACES,
-};
 use crate::ring::port::SharedWord;
 use crate::sim::Word;
+use crate::unwind::frames::{FrameStep, FrameTable, PLACES};
+use crate::unwind::walk::{walk, StackPoint, WalkEnd, WordStack};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 const TOP: u64 = 0xffff_c900_0001_0000;

@@ -55,6 +55,8 @@ pub mod stream;
 pub mod synthetic;
 #[path = "../../../rust/text/mod.rs"]
 pub mod text;
+#[path = "../../../rust/unwind/mod.rs"]
+pub mod unwind;
 #[path = "../../../rust/user_events/mod.rs"]
 pub mod user_events;
 

@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What is known of the kernel's functions: how the unwinder goes on to their callers. A stack of such functions is read
-//! without it.
-//!
-//! The place where a function's caller goes on is, for most calls in it, as far from the stack pointer, or from the frame
-//! pointer, each time: the compiler has said so, once for each address, in a table that the kernel does not export. So
-//! each step is learned of the unwinder itself, when it is taken first, and counts until a module goes.
-//!
-//! What is found in this way is what the unwinder would find: a step depends on nothing but the address and on the
-//! words that [`walk`] reads as well. Where it does, or is not known, the unwinder is asked for the whole stack.
+//! How the unwinder goes on from addresses: what it said, in a table.
 
 use crate::ring::port::SharedWord;
 
@@ -43,18 +35,19 @@ impl FrameStep {
         (word != Self::UNKNOWN).then_some(Self(word))
     }
 
-    fn kind(self) -> u32 {
+    /// Returns its kind.
+    pub(super) fn kind(self) -> u32 {
         self.0 & 7
     }
 
     /// Returns the bytes of the first number.
-    fn by(self) -> u64 {
-        u64::from(self.0 >> Self::BY & Self::LOST).wrapping_mul(8)
+    pub(super) fn by(self) -> u64 {
+        u64::from((self.0 >> Self::BY) & Self::LOST).wrapping_mul(8)
     }
 
     /// Returns the second number.
-    fn bp(self) -> u32 {
-        self.0 >> Self::BP & Self::LOST
+    pub(super) fn bp(self) -> u32 {
+        (self.0 >> Self::BP) & Self::LOST
     }
 }
 
@@ -95,7 +88,7 @@ impl<W: SharedWord> FrameTable<W> {
 
     /// Returns the step from `address`, if it is known. Any context.
     #[inline(always)]
-    fn find(&self, address: u64) -> Option<FrameStep> {
+    pub(super) fn find(&self, address: u64) -> Option<FrameStep> {
         let key = key_of(address)?;
         let mut words = self.ways(address).iter().map(W::load);
         let word = words.find(|word| word >> 32 == key)?;
@@ -110,9 +103,9 @@ impl<W: SharedWord> FrameTable<W> {
         let ways = self.ways(address);
         let is_its = |word: &&W| word.load() >> 32 == key || word.load() == 0;
         // One of them goes if all are in use: which one does not matter, but that it is not always the same.
-        let other = ways.get(address as usize >> 3 & (WAYS - 1));
+        let other = ways.get((address as usize >> 3) & (WAYS - 1));
         if let Some(word) = ways.iter().find(is_its).or(other) {
-            word.store(key << 32 | u64::from(step.0));
+            word.store((key << 32) | u64::from(step.0));
         }
     }
 
@@ -138,80 +131,4 @@ impl<W: SharedWord> FrameTable<W> {
     pub(crate) fn forget(&self) {
         self.words.iter().for_each(|word| word.store(0));
     }
-}
-
-/// The stack of a task.
-pub(crate) trait WordStack {
-    /// Returns the word at `address`, if that is on the stack.
-    fn word(&self, address: u64) -> Option<u64>;
-
-    /// Returns whether the registers at `address` are those with which the task has left user space.
-    fn is_user(&self, address: u64) -> bool;
-}
-
-/// Where a function goes on, and its registers then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StackPoint {
-    pub(crate) address: u64,
-    pub(crate) sp: u64,
-    pub(crate) bp: u64,
-}
-
-/// How a walk has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WalkEnd {
-    /// With all callers, so many.
-    Whole(usize),
-    /// At an address that is not known, after so many that are.
-    New(usize),
-    /// At one that needs the frame pointer, of which that many addresses before it nothing is known.
-    Lost(usize),
-    /// Where only the unwinder knows more.
-    Other,
-}
-
-/// Stores in `room` where the function at `point` goes on, and its callers. Any context.
-#[inline(always)]
-pub(crate) fn walk<W: SharedWord>(
-    table: &FrameTable<W>,
-    stack: &impl WordStack,
-    mut point: StackPoint,
-    room: &mut [u64],
-) -> WalkEnd {
-    let (mut known, mut lost) = (0usize, None);
-    for place in room {
-        *place = point.address;
-        let Some(step) = table.find(point.address) else {
-            return WalkEnd::New(known);
-        };
-        let from = match (step.kind(), lost) {
-            (FrameStep::UP, _) => point.sp,
-            (FrameStep::UP_BP, None) => point.bp,
-            (FrameStep::UP_BP, Some(at)) => return WalkEnd::Lost(at),
-            (FrameStep::LAST, _) => return WalkEnd::Whole(known.wrapping_add(1)),
-            (FrameStep::USER, _) if stack.is_user(point.sp.wrapping_add(step.by())) => {
-                return WalkEnd::Whole(known.wrapping_add(1));
-            }
-            _ => return WalkEnd::Other,
-        };
-        point.sp = from.wrapping_add(step.by());
-        let Some(address) = stack.word(point.sp.wrapping_sub(8)) else {
-            return WalkEnd::Other;
-        };
-        point.address = address;
-        match step.bp() {
-            0 => {}
-            FrameStep::LOST => lost = Some(known),
-            below => {
-                let at = point.sp.wrapping_sub(u64::from(below).wrapping_mul(8));
-                let Some(bp) = stack.word(at) else {
-                    return WalkEnd::Other;
-                };
-                point.bp = bp;
-                lost = None;
-            }
-        }
-        known = known.wrapping_add(1);
-    }
-    WalkEnd::Whole(known)
 }
