@@ -211,12 +211,6 @@ impl Trigger {
         self.judges
     }
 
-    /// Returns whether it looks for the callers of the probe.
-    #[inline(always)]
-    pub(super) fn needs_callers(&self) -> bool {
-        self.callers
-    }
-
     /// Acts on a record that has no common fields but the number of the task. Only for one that is light, if
     /// [`Self::is_unlimited`]. Any context.
     #[inline(always)]

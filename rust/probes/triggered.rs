@@ -176,18 +176,15 @@ pub(super) extern "C" fn commit_triggered(
     record: scratch::Record<'_>,
     exit: Exit,
 ) {
-    let needs_callers = match file.sole_trigger() {
-        Some(trigger) if trigger.judges() => trigger.needs_callers(),
+    match file.sole_trigger() {
+        Some(trigger) if trigger.judges() => return commit_acting(file, record, exit),
         Some(trigger) => return commit_sole(file, trigger, record, exit),
-        None => match file.triggers() {
-            Some(list) if list.is_light() => return commit_all_light(file, record, list, exit),
-            Some(list) if list.may_act(&record) => list.needs_callers(),
-            _ => return commit_unjudged(file, record, exit),
-        },
-    };
-    match needs_callers {
-        true => commit_with_callers(file, record, exit),
-        false => commit_acting(file, record, exit),
+        None => {}
+    }
+    match file.triggers() {
+        Some(list) if list.is_light() => commit_all_light(file, record, list, exit),
+        Some(list) if list.may_act(&record) => commit_acting(file, record, exit),
+        _ => commit_unjudged(file, record, exit),
     }
 }
 
@@ -321,6 +318,15 @@ fn end_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
 /// The same, when a trigger may act, or all of the filter is asked.
 #[inline(never)]
 extern "C" fn commit_acting(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+    match file.triggers() {
+        Some(list) if list.needs_callers() => commit_with_callers(file, record, exit),
+        _ => commit_without_callers(file, record, exit),
+    }
+}
+
+/// The same, when no trigger looks for the callers of the probe.
+#[inline(never)]
+extern "C" fn commit_without_callers(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
     act(&Hit::new(exit.pin(), file), record);
     exit.end();
 }
