@@ -12,8 +12,6 @@
 
 #ifdef CONFIG_UNWINDER_ORC
 #define WORD		sizeof(unsigned long)
-/* No frame pointer. */
-#define NOWHERE		1UL
 /* The words of a frame that are looked at for the frame pointer of its caller. */
 #define MOST_WORDS	512
 
@@ -72,7 +70,7 @@ static u32 step_by(enum rt_step step, unsigned long from, unsigned long to, u32 
  */
 static u32 step_of(struct unwind_state *before, struct unwind_state *after)
 {
-	unsigned long end = after->sp;
+	unsigned long end = after->sp, bp;
 	struct unwind_state other;
 	enum rt_step step;
 	bool is_kept;
@@ -81,7 +79,9 @@ static u32 step_of(struct unwind_state *before, struct unwind_state *after)
 		return RT_STEP_OTHER;
 	if (unwind_done(after))
 		return RT_STEP_LAST;
-	other = step_with(before, NOWHERE);
+	/* No address, and not the one that it is. */
+	bp = before->bp == 1 ? 2 : 1;
+	other = step_with(before, bp);
 	if (after->regs) {
 		if (after->regs != task_pt_regs(current) || !user_mode(after->regs) ||
 		    other.regs != after->regs || before->stack_info.type != STACK_TYPE_TASK)
@@ -95,17 +95,18 @@ static u32 step_of(struct unwind_state *before, struct unwind_state *after)
 		return RT_STEP_UNKNOWN;
 	if (is_at(&other, end)) {
 		step = RT_STEP_UP;
-		is_kept = other.bp == NOWHERE;
 	} else {
 		other = step_with(before, before->bp - WORD);
 		if (!is_at(&other, end - WORD))
 			return RT_STEP_OTHER;
-		other = step_with(before, before->bp + WORD);
+		bp = before->bp + WORD;
+		other = step_with(before, bp);
 		if (!is_at(&other, end + WORD))
 			return RT_STEP_OTHER;
 		step = RT_STEP_UP_BP;
-		is_kept = other.bp == before->bp + WORD;
 	}
+	/* Both, as one of them alone may be a number that the frame has kept. */
+	is_kept = other.bp == bp && after->bp == before->bp;
 	return step_by(step, step == RT_STEP_UP ? before->sp : before->bp, end,
 		       is_kept ? 0 : place_of(after->bp, before->sp, end));
 }
