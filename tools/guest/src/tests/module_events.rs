@@ -254,6 +254,26 @@ fn values_of(tree: &Tree, events: &[String]) -> Check<Vec<(String, Vec<u8>)>> {
     Ok(values)
 }
 
+/// Switches all events of both off when both have as many, nothing comes any more, and `is_over`.
+fn end_alike(both: [&Tree; 2], is_over: impl Fn() -> bool) -> Check {
+    let mut before = None;
+    let quiet = sys::wait_until(Duration::from_secs(10), || {
+        std::thread::sleep(Duration::from_millis(300));
+        let entries = both.map(|tree| -> Check<u64> {
+            let of_cpu = |cpu| tree.number(&format!("per_cpu/cpu{cpu}/stats"), "entries");
+            (0..sys::online_cpus()).map(of_cpu).sum()
+        });
+        let same = entries[0] == entries[1] && before.as_ref() == Some(&entries);
+        before = Some(entries);
+        same && is_over()
+    });
+    for tree in both {
+        tree.set("events/enable", "0")?;
+    }
+    ensure!(quiet, "events do not end, or differ: {before:?}");
+    Ok(())
+}
+
 /// Both tracers see the same, in records and in words.
 fn records(context: &Context) -> Check {
     let modules = Modules::new()?;
@@ -275,24 +295,10 @@ fn records(context: &Context) -> Check {
     vsock::talk(200)?;
     // The emulated machine has a controller, whose ports are looked at now.
     loaded.add("ahci")?;
-    // Until both have the same and nothing comes any more.
-    let mut before = None;
-    let quiet = sys::wait_until(Duration::from_secs(10), || {
-        std::thread::sleep(Duration::from_millis(300));
-        let entries = both.map(|tree| -> Check<u64> {
-            let of_cpu = |cpu| tree.number(&format!("per_cpu/cpu{cpu}/stats"), "entries");
-            (0..sys::online_cpus()).map(of_cpu).sum()
-        });
-        let same = entries[0] == entries[1] && before.as_ref() == Some(&entries);
-        before = Some(entries);
-        same && own
-            .get("trace")
-            .is_ok_and(|text| text.contains(": ata_eh_done: "))
-    });
-    for tree in both {
-        tree.set("events/enable", "0")?;
-    }
-    ensure!(quiet, "events do not end, or differ: {before:?}");
+    end_alike(both, || {
+        let text = own.get("trace");
+        text.is_ok_and(|text| text.contains(": ata_eh_done: "))
+    })?;
     let events: Vec<_> = listed(&reference.top())?
         .into_iter()
         .filter(|event| ["vsock", "libata"].contains(&system_of(event)))
@@ -352,16 +358,12 @@ fn stacks(context: &Context) -> Check {
         loaded.add("vsock-loopback")?;
         let (own, reference) = pair(context)?;
         for tree in [&own, &reference] {
-            tree.set("tracing_on", "0")?;
             tree.set("buffer_size_kb", "8000")?;
             tree.set("trace_options", "stacktrace")?;
             tree.set("events/vsock/enable", "1")?;
-            tree.set("tracing_on", "1")?;
         }
         vsock::talk(100)?;
-        for tree in [&own, &reference] {
-            tree.set("tracing_on", "0")?;
-        }
+        end_alike([&own, &reference], || true)?;
         let (ours, theirs) = (stacks_of(&own)?, stacks_of(&reference)?);
         println!("{} stacks", ours.len());
         let of_module = |line: &String| line.starts_with(" => vsock_");
