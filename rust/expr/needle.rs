@@ -212,6 +212,7 @@ fn rest_is_at(pattern: &[u8], bytes: &[u8], from: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     /// What a pattern means, byte by byte.
     fn meant(how: PatternKind, pattern: &[u8], bytes: &[u8]) -> bool {
@@ -235,13 +236,11 @@ mod tests {
         PatternKind::Middle,
     ];
 
-    /// A number from a text of its own, so that each run has the same ones.
-    struct Dice(u64);
+    struct Dice(Random);
 
     impl Dice {
-        fn below(&mut self, most: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1);
-            (self.0 >> 33) as usize % most
+        fn below(&mut self, end: usize) -> usize {
+            self.0.below(end as u64) as usize
         }
 
         fn bytes(&mut self, most: usize, of: &[u8]) -> Vec<u8> {
@@ -252,7 +251,7 @@ mod tests {
 
     #[test]
     fn words_mean_what_bytes_do() {
-        let mut dice = Dice(1);
+        let mut dice = Dice(Random::new(1));
         let mut held = [0; 2];
         // Few bytes, of those that words get wrong: 1 after a zero, and with the highest bit.
         for alphabet in [&b"ab"[..], b"a\x01", b"\x80\x7f\xff", b"`a\xe1"] {

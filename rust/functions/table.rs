@@ -91,14 +91,14 @@ fn find_later(table: &[Place], address: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn what_was_added_is_found() {
-        let mut random = 1u64;
+        let mut random = Random::new(1);
         let mut addresses = vec![];
         for _ in 0..5000 {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
-            addresses.push(0xffff_ffff_8000_0004 | (random >> 40) << 4);
+            addresses.push(0xffff_ffff_8000_0004 | random.bits(24) << 4);
         }
         let mut table = vec![Place::default(); places(addresses.len()).unwrap()];
         assert_eq!(table.len(), 16384);

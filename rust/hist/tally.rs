@@ -413,6 +413,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     /// Each number is in the range of its bucket, ranges follow each other, and none is too wide.
     #[test]
@@ -433,12 +434,12 @@ mod tests {
     /// The bucket of a quantile is that of the number which a sorted list has there.
     #[test]
     fn quantiles() {
-        let mut state = 1u64;
+        let mut random = Random::new(1);
         for len in [1usize, 2, 3, 9, 10, 11, 99, 100, 101, 1000, 1001, 5000] {
             let mut numbers: Vec<u64> = (0..len)
                 .map(|_| {
-                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
-                    state >> (state >> 58)
+                    let number = random.next();
+                    number >> (number >> 58)
                 })
                 .collect();
             let mut buckets = vec![0; BUCKETS];

@@ -125,6 +125,7 @@ pub(crate) fn write_line(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn of(times: &[u64]) -> ProfileTotals {
         ProfileTotals {
@@ -175,11 +176,8 @@ mod tests {
     /// In the kernel's formula, where its 64 bits are enough.
     #[test]
     fn variances_are_those_of_the_kernel() {
-        let mut random = 1u64;
-        let mut next = |bits: u32| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
-            random >> (64 - bits)
-        };
+        let mut random = Random::new(1);
+        let mut next = |bits| random.bits(bits);
         for _ in 0..2000 {
             let times: Vec<_> = (0..1 + next(4)).map(|_| next(20)).collect();
             let totals = of(&times);

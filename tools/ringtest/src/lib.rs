@@ -109,6 +109,8 @@ mod plain;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
+pub mod random;
+#[cfg(test)]
 mod selfcheck;
 #[cfg(test)]
 mod shares;

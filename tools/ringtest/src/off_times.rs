@@ -3,6 +3,7 @@
 //! sections are known. What is told lies between the bounds, whatever the looks missed.
 
 use crate::latency::sampled::{Lateness, OffLook, OffSection, OffSeries};
+use crate::random::Random;
 use crate::sim::Word;
 
 const OFF: OffLook = OffLook::Off { joined: false };
@@ -84,20 +85,8 @@ fn late_interrupts() {
     assert_eq!(late.came(1_700, 1_690), None);
 }
 
-/// Numbers that look random, the same each time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// A CPU: sections in which it is off, in order, none touching the next.
-fn sections(numbers: &mut Numbers, until: u64) -> Vec<(u64, u64)> {
+fn sections(numbers: &mut Random, until: u64) -> Vec<(u64, u64)> {
     let (mut all, mut at) = (Vec::new(), 1_000);
     while at < until {
         let begin = at + 1 + numbers.below(300);
@@ -114,7 +103,7 @@ fn preemption_lies_between_the_bounds() {
     const UNTIL: u64 = 200_000;
     let (mut told, mut exact) = (0, 0);
     for seed in 1..200 {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Random::new(seed);
         let all = sections(&mut numbers, UNTIL);
         let at_time = |at: u64| all.iter().position(|(from, to)| (*from..*to).contains(&at));
         let series: OffSeries<Word> = OffSeries::new();
@@ -154,7 +143,7 @@ fn preemption_lies_between_the_bounds() {
 fn all_of_a_proven_section_is_below_the_upper_bound() {
     const UNTIL: u64 = 200_000;
     for seed in 1..200 {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Random::new(seed);
         let all = sections(&mut numbers, UNTIL);
         let at_time = |at: u64| all.iter().position(|(from, to)| (*from..*to).contains(&at));
         let series: OffSeries<Word> = OffSeries::new();
@@ -185,7 +174,7 @@ fn interrupts_lie_between_the_bounds() {
     const OWN: (u64, u64) = (3, 7);
     let mut told = 0;
     for seed in 1..200 {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Random::new(seed);
         let mut all = sections(&mut numbers, UNTIL);
         // An interrupt has time for itself between two of them.
         let mut last = 0;
