@@ -10,6 +10,7 @@ use super::{
     growth::growing_counter,
     quick::quick_counter,
     quick_text::text_counter,
+    stack::with_callers_of,
     tally::tally_counter, //
 };
 use crate::{
@@ -265,8 +266,7 @@ impl KeyEnv for HitSurroundings<'_> {
 
     fn callers(&self, room: &mut [u64]) -> usize {
         let mut used = 0usize;
-        let owner = self.0.file.event().owner();
-        stack::with_callers_of(self.0.pin(), self.0.frame, owner, |callers| {
+        with_callers_of(self.0, |callers| {
             for (place, caller) in room.iter_mut().zip(callers) {
                 *place = *caller;
                 used = used.wrapping_add(1);

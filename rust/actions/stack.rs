@@ -69,7 +69,7 @@ impl Follower for UserStack {
 
 impl Action for KernelStack {
     fn recorded(&self, hit: &Hit<'_>) {
-        stack::with_callers_of(hit.pin(), hit.frame, hit.file.event().owner(), |callers| {
+        with_callers_of(hit, |callers| {
             put(hit, format::KERNEL_STACK.id, callers.len() as u32, callers);
         });
     }
@@ -84,6 +84,13 @@ impl Action for UserStack {
             });
         }
     }
+}
+
+/// Calls `f` with the callers of the probe of `hit`.
+#[inline(always)]
+pub(super) fn with_callers_of(hit: &Hit<'_>, f: impl FnOnce(&[u64])) {
+    let module = || hit.file.event().owner();
+    stack::with_callers_of(hit.pin(), hit.frame, module, f);
 }
 
 /// Records `number` and `addresses`. The ring counts a record that it refuses.

@@ -10,6 +10,7 @@
 
 use super::{
     c,
+    foreign::Object,
     irqs,
     late::LazyPerCpu,
     percpu::CpuPin,
@@ -24,9 +25,13 @@ use crate::{
     text::stack::USER_DEPTH,
     unwind::{
         frames::{
-            FrameStep,
             FrameTable,
+            ASKED,
             PLACES as FRAME_PLACES, //
+        },
+        learn::{
+            step_of,
+            UnwinderStop, //
         },
         walk::{
             walk,
@@ -84,19 +89,19 @@ pub(crate) fn prepare() -> Result {
 /// Calls `f` with the callers in the kernel, the innermost first, without the functions that record: those of this module.
 #[inline(always)]
 pub(crate) fn with_callers(pin: &CpuPin, f: impl FnOnce(&[u64])) {
-    with_callers_of(pin, None, ptr::null(), f);
+    with_callers_of(pin, None, ptr::null, f);
 }
 
 /// Where a probe returns to, while it has not returned. C finds it.
 #[repr(transparent)]
 pub(crate) struct ProbeFrame(c::rt_frame);
 
-/// As [`with_callers`], where the frame of the probe may be at hand; `module` is that of its event, or null.
+/// As [`with_callers`], where the frame of the probe may be at hand; `module` returns that of its event, or null.
 #[inline(always)]
 pub(crate) fn with_callers_of(
     pin: &CpuPin,
     frame: Option<&ProbeFrame>,
-    module: *const bindings::module,
+    module: impl FnOnce() -> *const bindings::module,
     f: impl FnOnce(&[u64]),
 ) {
     let Some(place) = PLACES.this(pin) else {
@@ -131,21 +136,7 @@ pub(crate) fn with_callers_of(
 /// How the unwinder goes on from functions, of the stacks that were looked at.
 static FRAMES: FrameTable<SharedU64> = FrameTable::of(
     [const { SharedU64::zero() }; FRAME_PLACES],
-    SharedU64::zero(),
-    SharedU64::zero(),
-);
-
-// C describes steps as `unwind` does.
-const _: () = assert!(
-    c::rt_step_RT_STEP_UNKNOWN == FrameStep::UNKNOWN
-        && c::rt_step_RT_STEP_OTHER == FrameStep::OTHER
-        && c::rt_step_RT_STEP_LAST == FrameStep::LAST
-        && c::rt_step_RT_STEP_USER == FrameStep::USER
-        && c::rt_step_RT_STEP_UP == FrameStep::UP
-        && c::rt_step_RT_STEP_UP_BP == FrameStep::UP_BP
-        && c::RT_STEP_BY == FrameStep::BY
-        && c::RT_STEP_BP == FrameStep::BP
-        && c::RT_STEP_LOST == FrameStep::LOST
+    [const { SharedU64::zero() }; ASKED],
 );
 
 /// Forgets what is known of functions: some of them have gone, or their module is about to free the code of its init.
@@ -155,7 +146,11 @@ pub(crate) fn code_went() {
 
 /// Stores where the probe with this frame returns to, and its callers. Returns how many.
 #[inline(always)]
-fn callers_of(frame: &ProbeFrame, module: *const bindings::module, room: &mut [u64]) -> usize {
+fn callers_of(
+    frame: &ProbeFrame,
+    module: impl FnOnce() -> *const bindings::module,
+    room: &mut [u64],
+) -> usize {
     let point = StackPoint {
         address: frame.0.ip as u64,
         sp: ptr::from_ref(frame).wrapping_add(1).addr() as u64,
@@ -168,20 +163,20 @@ fn callers_of(frame: &ProbeFrame, module: *const bindings::module, room: &mut [u
     match end {
         WalkEnd::Whole(found) => {
             #[cfg(CONFIG_KUNIT = "y")]
-            compare(frame, module, room.get(..found).unwrap_or_default());
+            compare(frame, room.get(..found).unwrap_or_default());
             found
         }
-        WalkEnd::New(known) | WalkEnd::Lost(known) => learn_callers(frame, module, known, room),
-        WalkEnd::Other => unwind_callers(frame, module, None, room),
+        WalkEnd::New(known) | WalkEnd::Lost(known) => learn_callers(frame, module(), known, room),
+        WalkEnd::Other => unwind_callers(frame, room),
     }
 }
 
 /// Compares the callers that were found with what the kernel's unwinder finds. Kernels of tests do so each time.
 #[cfg(CONFIG_KUNIT = "y")]
 #[inline(never)]
-fn compare(frame: &ProbeFrame, module: *const bindings::module, callers: &[u64]) {
+fn compare(frame: &ProbeFrame, callers: &[u64]) {
     let mut room = [0; 64];
-    let found = unwind_callers(frame, module, None, &mut room);
+    let found = unwind_callers(frame, &mut room);
     let told = room.get(..found).unwrap_or_default();
     let same = callers.iter().zip(told).all(|(own, told)| own == told);
     let as_many = found == callers.len().min(room.len());
@@ -200,41 +195,71 @@ fn learn_callers(
 ) -> usize {
     let asked = room.get(known).copied().unwrap_or(0);
     if !FRAMES.is_to_ask(asked) {
-        return unwind_callers(frame, module, None, room);
+        return unwind_callers(frame, room);
     }
-    let mut learned = c::rt_steps {
-        skip: known as u32,
-        used: 0,
-        steps: [0; c::RT_STEPS as usize],
-    };
-    let found = unwind_callers(frame, module, Some(&mut learned), room);
+    let (to, most) = (room.as_mut_ptr().cast(), room.len() as u32);
+    // SAFETY: It writes as many addresses at most as there is room for. The probe has not returned; the module is there
+    // while it runs.
+    let found = unsafe { c::rt_learn_callers(&frame.0, module, known as u32, to, most) as usize };
+    if found == 0 {
+        return unwind_callers(frame, room);
+    }
     let callers = room.get(..found).unwrap_or_default();
-    let steps = learned.steps.iter().take(learned.used as usize);
-    for (address, step) in callers.iter().skip(known).zip(steps) {
-        if let Some(step) = FrameStep::of_word(*step) {
-            FRAMES.learn(*address, step);
-        }
-    }
-    // Or it would be asked about each time: a hook of returns, whose address is told of no stack.
+    // Or it would be asked about again and again: a hook of returns, whose address is told of no stack.
     if !callers.contains(&asked) {
         FRAMES.give_up(asked);
     }
     found
 }
 
+impl From<c::rt_unwinder_stop> for UnwinderStop {
+    fn from(stop: c::rt_unwinder_stop) -> Self {
+        match stop.at {
+            c::rt_unwinder_at_RT_AT_CALL => Self::Call(StackPoint {
+                address: stop.ip as u64,
+                sp: stop.sp as u64,
+                bp: stop.bp as u64,
+            }),
+            c::rt_unwinder_at_RT_AT_USER => Self::User(stop.sp as u64),
+            c::rt_unwinder_at_RT_AT_END => Self::End,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Learns how the unwinder has gone on from `address`: between these two, of which the first is that of `before`.
+#[no_mangle]
+extern "C" fn rtrace_learn_step(
+    address: usize,
+    before: &Object<c::unwind_state>,
+    from: &c::rt_unwinder_stop,
+    to: &c::rt_unwinder_stop,
+) {
+    let again = |bp: u64| UnwinderStop::from(c::rt_unwind_with(before, bp as usize));
+    let (from, to) = (UnwinderStop::from(*from), UnwinderStop::from(*to));
+    let UnwinderStop::Call(point) = from else {
+        return;
+    };
+    let Some(stack) = TaskStack::of_current(point.sp) else {
+        return;
+    };
+    if let Some(step) = step_of(&stack, from, to, again) {
+        FRAMES.learn(address as u64, step);
+    }
+}
+
+/// Learns that only the unwinder knows how it goes on from `address`.
+#[no_mangle]
+extern "C" fn rtrace_give_up_step(address: usize) {
+    FRAMES.give_up(address as u64);
+}
+
 /// As [`callers_of`], by the kernel's unwinder.
 #[inline(never)]
-fn unwind_callers(
-    frame: &ProbeFrame,
-    module: *const bindings::module,
-    learned: Option<&mut c::rt_steps>,
-    room: &mut [u64],
-) -> usize {
+fn unwind_callers(frame: &ProbeFrame, room: &mut [u64]) -> usize {
     let (to, most) = (room.as_mut_ptr().cast(), room.len() as u32);
-    let learned = learned.map_or(ptr::null_mut(), ptr::from_mut);
-    // SAFETY: It writes as many addresses at most as there is room for, and to what is learned, if that is not null. The
-    // probe has not returned; the module is there while it runs.
-    unsafe { c::rt_callers_of(&frame.0, module, to, most, learned) as usize }
+    // SAFETY: It writes as many addresses at most as there is room for. The probe has not returned.
+    unsafe { c::rt_callers_of(&frame.0, to, most) as usize }
 }
 
 /// As [`with_callers`] of those of this module, with interrupts disabled: what calls functions meanwhile is the search
@@ -330,12 +355,8 @@ impl TaskStack {
 
     /// Returns a word; 0 for one that is not in the part.
     pub(crate) fn word(&self, at: usize) -> u64 {
-        if at >= self.words() {
-            return 0;
-        }
-        let address = self.from.wrapping_add((at as u64).wrapping_mul(WORD));
-        // SAFETY: It is a word of the stack of the current task (invariant, and compared above).
-        unsafe { c::rt_stack_word(address as usize) as u64 }
+        let address = self.from.saturating_add((at as u64).saturating_mul(WORD));
+        WordStack::word(self, address).unwrap_or(0)
     }
 }
 

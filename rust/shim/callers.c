@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bodies of callers.h, in the same order. */
-#include <linux/array_size.h>
 #include <linux/compiler.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -11,10 +10,6 @@
 #include "callers.h"
 
 #ifdef CONFIG_UNWINDER_ORC
-#define WORD		sizeof(unsigned long)
-/* The words of a frame that are looked at for the frame pointer of its caller. */
-#define MOST_WORDS	512
-
 /* Whether what the unwinder knows of @ip stays until a module goes. */
 static bool is_lasting(unsigned long ip, const struct module *module)
 {
@@ -22,122 +17,69 @@ static bool is_lasting(unsigned long ip, const struct module *module)
 	       (module && within_module(ip, module));
 }
 
-/* @state after a step with another frame pointer. */
-static struct unwind_state step_with(const struct unwind_state *state, unsigned long bp)
+static struct rt_unwinder_stop stop_of(const struct unwind_state *state)
 {
-	struct unwind_state other = *state;
+	struct rt_unwinder_stop stop = {
+		.at = RT_AT_OTHER,
+		.ip = state->ip,
+		.sp = state->sp,
+		.bp = state->bp,
+	};
 
-	other.bp = bp;
-	unwind_next_frame(&other);
-	return other;
-}
-
-static bool is_at(const struct unwind_state *state, unsigned long sp)
-{
-	return state->stack_info.type == STACK_TYPE_TASK && !state->regs && state->sp == sp;
-}
-
-/*
- * Which word below the frame's end at @end is the frame pointer @bp of its caller: that is
- * one of those from @sp on. If several are the same, nothing tells which.
- */
-static u32 place_of(unsigned long bp, unsigned long sp, unsigned long end)
-{
-	u32 place = RT_STEP_LOST, at;
-
-	for (at = 2; at < MOST_WORDS && end - at * WORD >= sp; at++) {
-		if (READ_ONCE_NOCHECK(*(unsigned long *)(end - at * WORD)) != bp)
-			continue;
-		if (place != RT_STEP_LOST)
-			return RT_STEP_LOST;
-		place = at;
+	if (state->error)
+		return stop;
+	if (state->stack_info.type == STACK_TYPE_UNKNOWN) {
+		stop.at = RT_AT_END;
+	} else if (state->regs) {
+		if (state->regs == task_pt_regs(current) && user_mode(state->regs))
+			stop.at = RT_AT_USER;
+		stop.sp = (unsigned long)state->regs;
+	} else if (state->stack_info.type == STACK_TYPE_TASK && !state->signal) {
+		stop.at = RT_AT_CALL;
 	}
-	return end - at * WORD >= sp ? RT_STEP_LOST : place;
+	return stop;
 }
 
-static u32 step_by(enum rt_step step, unsigned long from, unsigned long to, u32 bp)
+struct rt_unwinder_stop rt_unwind_with(const struct unwind_state *before, unsigned long bp)
 {
-	unsigned long by = to - from;
+	struct unwind_state state = *before;
 
-	if (by % WORD || by / WORD >= RT_STEP_LOST)
-		return RT_STEP_OTHER;
-	return step | by / WORD << RT_STEP_BY | bp << RT_STEP_BP;
+	state.bp = bp;
+	unwind_next_frame(&state);
+	return stop_of(&state);
 }
 
-/*
- * How the unwinder has gone from @before to @after. What it went by shows in steps with
- * other frame pointers: they come to the same place, or to one that is as far away.
- */
-static u32 step_of(struct unwind_state *before, struct unwind_state *after)
+unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module *module,
+			      unsigned int known, unsigned long *to, unsigned int most)
 {
-	unsigned long end = after->sp, bp;
-	struct unwind_state other;
-	enum rt_step step;
-	bool is_kept;
-
-	if (after->error)
-		return RT_STEP_OTHER;
-	if (unwind_done(after))
-		return RT_STEP_LAST;
-	/* No address, and not the one that it is. */
-	bp = before->bp == 1 ? 2 : 1;
-	other = step_with(before, bp);
-	if (after->regs) {
-		if (after->regs != task_pt_regs(current) || !user_mode(after->regs) ||
-		    other.regs != after->regs || before->stack_info.type != STACK_TYPE_TASK)
-			return RT_STEP_OTHER;
-		return step_by(RT_STEP_USER, before->sp, (unsigned long)after->regs, 0);
-	}
-	if (before->stack_info.type != STACK_TYPE_TASK || !is_at(after, end) || after->signal)
-		return RT_STEP_OTHER;
-	/* A hook of returns has its own address there. */
-	if (READ_ONCE_NOCHECK(*(unsigned long *)(end - WORD)) != after->ip)
-		return RT_STEP_UNKNOWN;
-	if (is_at(&other, end)) {
-		step = RT_STEP_UP;
-	} else {
-		other = step_with(before, before->bp - WORD);
-		if (!is_at(&other, end - WORD))
-			return RT_STEP_OTHER;
-		bp = before->bp + WORD;
-		other = step_with(before, bp);
-		if (!is_at(&other, end + WORD))
-			return RT_STEP_OTHER;
-		step = RT_STEP_UP_BP;
-	}
-	/* Both, as one of them alone may be a number that the frame has kept. */
-	is_kept = other.bp == bp && after->bp == before->bp;
-	return step_by(step, step == RT_STEP_UP ? before->sp : before->bp, end,
-		       is_kept ? 0 : place_of(after->bp, before->sp, end));
-}
-
-/* As rt_callers_of(), from the functions that record on: what is learned of it costs more. */
-static unsigned int learn_callers(const struct rt_frame *frame, const struct module *module,
-				  unsigned long *to, unsigned int most, struct rt_steps *steps)
-{
-	const unsigned long *caller = (const unsigned long *)(frame + 1);
 	struct unwind_state state, before;
 	unsigned int count;
 
-	unwind_start(&state, current, NULL, (unsigned long *)caller - 1);
-	if (state.ip != frame->ip || state.sp != (unsigned long)caller)
+	/* From the functions that record: after them all is as it was when they were called. */
+	unwind_start(&state, current, NULL, (unsigned long *)(frame + 1) - 1);
+	if (state.ip != frame->ip || state.sp != (unsigned long)(frame + 1))
 		return 0;
 	for (count = 0; count < most && !unwind_done(&state); count++) {
+		struct rt_unwinder_stop from, after;
+
 		to[count] = unwind_get_return_address(&state);
 		if (!to[count])
 			break;
 		before = state;
 		unwind_next_frame(&state);
-		if (count < steps->skip || steps->used >= ARRAY_SIZE(steps->steps))
+		if (count < known)
 			continue;
-		steps->steps[steps->used++] = is_lasting(to[count], module) ?
-			step_of(&before, &state) : RT_STEP_OTHER;
+		from = stop_of(&before);
+		after = stop_of(&state);
+		if (is_lasting(to[count], module))
+			rtrace_learn_step(to[count], &before, &from, &after);
+		else
+			rtrace_give_up_step(to[count]);
 	}
 	return count;
 }
 
-unsigned int rt_callers_of(const struct rt_frame *frame, const struct module *module,
-			   unsigned long *to, unsigned int most, struct rt_steps *steps)
+unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to, unsigned int most)
 {
 	struct pt_regs regs = {
 		.ip = frame->ip,
@@ -146,10 +88,8 @@ unsigned int rt_callers_of(const struct rt_frame *frame, const struct module *mo
 		.cs = __KERNEL_CS,
 	};
 	struct unwind_state state;
-	unsigned int count = steps ? learn_callers(frame, module, to, most, steps) : 0;
+	unsigned int count = 0;
 
-	if (count)
-		return count;
 	if (most)
 		to[count++] = frame->ip;
 	/* The first one that it tells is the caller of that. */
@@ -164,9 +104,19 @@ unsigned int rt_callers_of(const struct rt_frame *frame, const struct module *mo
 	return count;
 }
 #else
-/* Other unwinders begin with the registers themselves. */
-unsigned int rt_callers_of(const struct rt_frame *frame, const struct module *module,
-			   unsigned long *to, unsigned int most, struct rt_steps *steps)
+/* Other unwinders begin with the registers themselves, and nothing is learned of them. */
+struct rt_unwinder_stop rt_unwind_with(const struct unwind_state *before, unsigned long bp)
+{
+	return (struct rt_unwinder_stop){ .at = RT_AT_OTHER };
+}
+
+unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module *module,
+			      unsigned int known, unsigned long *to, unsigned int most)
+{
+	return 0;
+}
+
+unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to, unsigned int most)
 {
 	return stack_trace_save(to, most, 0);
 }

@@ -13,6 +13,7 @@
 
 struct module;
 struct task_struct;
+struct unwind_state;
 
 /* Where a probe returns to, on the stack, right before what its caller has there. */
 struct rt_frame {
@@ -21,24 +22,14 @@ struct rt_frame {
 };
 
 /*
- * How the unwinder goes on from an address: one of these, and for RT_STEP_UP and
- * RT_STEP_UP_BP two numbers of words. The first, from bit RT_STEP_BY on, is added to the
- * stack pointer or to the frame pointer (to where the registers are, for RT_STEP_USER);
- * the caller's address is right below. The second, from bit RT_STEP_BP on, is subtracted
- * from that to find the caller's frame pointer: 0 if it is the same, RT_STEP_LOST if only
- * the unwinder knows.
+ * Where the unwinder is: at a call on the stack of the task; at the registers with which the
+ * task has left user space, whose address is @sp; at the end; or somewhere else.
  */
-enum rt_step {
-	RT_STEP_UNKNOWN,	/* not now */
-	RT_STEP_OTHER,		/* in a way that only the unwinder knows */
-	RT_STEP_LAST,		/* the stack ends */
-	RT_STEP_USER,		/* to user space */
-	RT_STEP_UP,
-	RT_STEP_UP_BP,
+enum rt_unwinder_at { RT_AT_CALL, RT_AT_USER, RT_AT_END, RT_AT_OTHER };
+struct rt_unwinder_stop {
+	enum rt_unwinder_at at;
+	unsigned long ip, sp, bp;
 };
-
-enum { RT_STEP_BY = 3, RT_STEP_BP = 17, RT_STEP_LOST = 0x3fff };
-enum { RT_STEPS = 32 };
 
 /* Of a task's stack: where the registers of user space are, and their code segment. */
 #ifdef CONFIG_UNWINDER_ORC
@@ -48,21 +39,22 @@ enum { RT_USER_CS = RT_USER_REGS + offsetof(struct pt_regs, cs) };
 enum { RT_USER_REGS, RT_USER_CS };
 #endif
 
-/* What is learned of a stack: the steps after the first @skip of its addresses. */
-struct rt_steps {
-	unsigned int skip;
-	unsigned int used;
-	u32 steps[RT_STEPS];
-};
-
 /*
  * Stores where the caller of the probe with this frame goes on, and its callers: @most at
- * most. Returns how many. The probe has not returned. Learns @steps, which may be NULL, but
- * not of code that is made at run time: of the kernel, and of @module, which may be NULL.
- * Any context.
+ * most. Returns how many. The probe has not returned. Any context.
  */
-unsigned int rt_callers_of(const struct rt_frame *frame, const struct module *module,
-			   unsigned long *to, unsigned int most, struct rt_steps *steps);
+unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to, unsigned int most);
+
+/*
+ * The same, and tells rtrace_learn_step() how the unwinder goes on from those after the first
+ * @known ones; rtrace_give_up_step() of code that is made at run time: not the kernel's and not
+ * that of @module, which may be NULL. Returns 0 if it cannot begin at the probe. Any context.
+ */
+unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module *module,
+			      unsigned int known, unsigned long *to, unsigned int most);
+
+/* Where the unwinder comes to from @before with another frame pointer. */
+struct rt_unwinder_stop rt_unwind_with(const struct unwind_state *before, unsigned long bp);
 
 /* Calls rtrace_follow() with the frame of its caller's last jump, which is that of a probe. */
 void rt_follow(const void *file);
@@ -74,6 +66,11 @@ void rt_act(const void *file, void *record);
 void rt_woken(void *watcher, struct task_struct *task);
 void rt_switched(void *watcher, bool preempt, struct task_struct *prev,
 		 struct task_struct *next, unsigned int prev_state);
+
+/* In Rust: a step of the unwinder from @address, and one of which nothing is learned. See rust/kapi/stack.rs. */
+void rtrace_learn_step(unsigned long address, const struct unwind_state *before,
+		       const struct rt_unwinder_stop *from, const struct rt_unwinder_stop *to);
+void rtrace_give_up_step(unsigned long address);
 
 /* In Rust: what they call, with their frames. See rust/probes/entry.rs, rust/probes/triggered.rs and rust/tasks/wakeups.rs. */
 void rtrace_follow(const void *file, const struct rt_frame *frame);

@@ -179,7 +179,7 @@ fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, told: &TaskChange<'_>) {
     let step = || put(pin, sink, kind.id, RECORD, |rest| record.fill(rest));
     let runs = kind.id == format::CONTEXT_SWITCH.id;
     let mut is_done = false;
-    stack::with_callers_of(pin, Some(told.frame), ptr::null(), |callers| {
+    stack::with_callers_of(pin, Some(told.frame), ptr::null, |callers| {
         let function = || match followed_functions::are_calls() {
             true => put_call(pin, sink, callers),
             false => put(pin, sink, format::FUNCTION.id, FUNCTION, |rest| {

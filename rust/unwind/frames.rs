@@ -6,33 +6,39 @@ use crate::ring::port::SharedWord;
 /// Steps that a table has room for, and how many of them are looked at for an address.
 pub(crate) const PLACES: usize = 4096;
 const WAYS: usize = 4;
+/// Addresses without a step whose requests are counted, and how many requests of one are one for the unwinder.
+pub(crate) const ASKED: usize = 64;
+const ASKED_OF: u64 = 16;
 
 /// How the unwinder goes on from an address: a kind, and two numbers of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameStep(u32);
 
 impl FrameStep {
-    /// Not learned.
-    pub(crate) const UNKNOWN: u32 = 0;
     /// In a way that only the unwinder knows.
-    pub(crate) const OTHER: u32 = 1;
+    pub(super) const OTHER: u32 = 1;
     /// The stack ends.
-    pub(crate) const LAST: u32 = 2;
+    pub(super) const LAST: u32 = 2;
     /// To user space: its registers are the first number of words above the stack pointer.
-    pub(crate) const USER: u32 = 3;
+    pub(super) const USER: u32 = 3;
     /// To the caller, whose address is right below the place that is so far above the stack pointer.
-    pub(crate) const UP: u32 = 4;
+    pub(super) const UP: u32 = 4;
     /// The same, above the frame pointer.
-    pub(crate) const UP_BP: u32 = 5;
-    /// Where the two numbers are. That of the caller's frame pointer is so far below that place.
-    pub(crate) const BY: u32 = 3;
-    pub(crate) const BP: u32 = 17;
+    pub(super) const UP_BP: u32 = 5;
+    /// Where the two numbers are. That of the caller's frame pointer is so far below that place: 0 if it is the same as
+    /// before.
+    const BY: u32 = 3;
+    const BP: u32 = 17;
     /// The most that a number can be. As the second one: only the unwinder knows the frame pointer.
-    pub(crate) const LOST: u32 = 0x3fff;
+    pub(super) const LOST: u32 = 0x3fff;
 
-    /// Returns the one that C describes so, unless it was not learned.
-    pub(crate) fn of_word(word: u32) -> Option<Self> {
-        (word != Self::UNKNOWN).then_some(Self(word))
+    /// Returns the one of this kind and these numbers, the first in bytes; one that only the unwinder knows, if that is
+    /// no number of words, or too large a one.
+    pub(super) fn new(kind: u32, by: u64, bp: u32) -> Self {
+        match by % 8 == 0 && by / 8 < u64::from(Self::LOST) {
+            true => Self(kind | (((by / 8) as u32) << Self::BY) | ((bp & Self::LOST) << Self::BP)),
+            false => Self(Self::OTHER),
+        }
     }
 
     /// Returns its kind.
@@ -57,30 +63,30 @@ fn key_of(address: u64) -> Option<u64> {
     (address >> 31 == 0x1_ffff_ffff).then_some(address & 0xffff_ffff)
 }
 
+/// Returns a number below [`PLACES`] that is another one for most addresses.
+#[inline(always)]
+fn hash_of(address: u64) -> usize {
+    ((address as u32).wrapping_mul(0x9e37_79b1) >> 20) as usize
+}
+
 /// What is known, of all CPUs.
 pub(crate) struct FrameTable<W> {
     /// The lower half of an address, which those of functions differ in, above the step; 0 for a place that is free.
     words: [W; PLACES],
-    /// The address for which the unwinder was asked last, and how often that was for none else.
-    asked: W,
-    repeated: W,
+    /// Addresses whose step is not known, likewise, above how often the unwinder was to be asked about them.
+    asked: [W; ASKED],
 }
 
 impl<W: SharedWord> FrameTable<W> {
     /// Returns one of such words, which are 0.
-    pub(crate) const fn of(words: [W; PLACES], asked: W, repeated: W) -> Self {
-        Self {
-            words,
-            asked,
-            repeated,
-        }
+    pub(crate) const fn of(words: [W; PLACES], asked: [W; ASKED]) -> Self {
+        Self { words, asked }
     }
 
     /// Returns the places where the step from `address` may be.
     #[inline(always)]
     fn ways(&self, address: u64) -> &[W] {
-        let hash = (address as u32).wrapping_mul(0x9e37_79b1) as usize;
-        let first = (hash >> 20) & (PLACES - WAYS);
+        let first = hash_of(address) & (PLACES - WAYS);
         self.words
             .get(first..first.wrapping_add(WAYS))
             .unwrap_or_default()
@@ -92,7 +98,7 @@ impl<W: SharedWord> FrameTable<W> {
         let key = key_of(address)?;
         let mut words = self.ways(address).iter().map(W::load);
         let word = words.find(|word| word >> 32 == key)?;
-        FrameStep::of_word(word as u32)
+        Some(FrameStep(word as u32))
     }
 
     /// Learns the step from `address`. Any context.
@@ -112,19 +118,25 @@ impl<W: SharedWord> FrameTable<W> {
     /// Learns that only the unwinder knows the step from `address`, unless a step is known. Any context.
     pub(crate) fn give_up(&self, address: u64) {
         if self.find(address).is_none() {
-            self.learn(address, FrameStep(FrameStep::OTHER));
+            self.learn(address, FrameStep::new(FrameStep::OTHER, 0, 0));
         }
     }
 
-    /// Returns whether the unwinder is worth to be asked about `address`: not again and again. Any context.
+    /// Returns whether the unwinder is worth to be asked about `address`: one time in sixteen, unless another such
+    /// address has its place. Any context.
     pub(crate) fn is_to_ask(&self, address: u64) -> bool {
-        let repeated = match self.asked.load() == address {
-            true => self.repeated.load().wrapping_add(1),
-            false => 0,
+        let Some(key) = key_of(address) else {
+            return false;
         };
-        self.asked.store(address);
-        self.repeated.store(repeated);
-        repeated % 16 == 0
+        let Some(asked) = self.asked.get(hash_of(address) % ASKED) else {
+            return false;
+        };
+        let times = match asked.load() {
+            word if word >> 32 == key => word & 0xffff_ffff,
+            _ => 0,
+        };
+        asked.store((key << 32) | (times.wrapping_add(1) % ASKED_OF));
+        times == 0
     }
 
     /// Forgets all steps: code has gone, and other code may come to where it was.

@@ -10,7 +10,9 @@
 //! words that a walk reads as well. Where it does, or is not known, the unwinder is asked for the whole stack.
 //!
 //! - `frames`: the steps that are known.
+//! - `learn`: what a step of the unwinder tells.
 //! - `walk`: a stack is read by them.
 
 pub(crate) mod frames;
+pub(crate) mod learn;
 pub(crate) mod walk;

@@ -17,7 +17,7 @@ pub(crate) trait WordStack {
 }
 
 /// Where a function goes on, and its registers then.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StackPoint {
     pub(crate) address: u64,
     pub(crate) sp: u64,
@@ -52,14 +52,16 @@ pub(crate) fn walk<W: SharedWord>(
             return WalkEnd::New(known);
         };
         let from = match (step.kind(), lost) {
-            (FrameStep::UP, _) => point.sp,
-            (FrameStep::UP_BP, None) => point.bp,
+            (FrameStep::UP, _) => Some(point.sp),
+            (FrameStep::UP_BP, None) => Some(point.bp),
             (FrameStep::UP_BP, Some(at)) => return WalkEnd::Lost(at),
-            (FrameStep::LAST, _) => return WalkEnd::Whole(known.wrapping_add(1)),
-            (FrameStep::USER, _) if stack.is_user(point.sp.wrapping_add(step.by())) => {
-                return WalkEnd::Whole(known.wrapping_add(1));
-            }
+            (FrameStep::LAST, _) => None,
+            (FrameStep::USER, _) if stack.is_user(point.sp.wrapping_add(step.by())) => None,
             _ => return WalkEnd::Other,
+        };
+        known = known.wrapping_add(1);
+        let Some(from) = from else {
+            break;
         };
         point.sp = from.wrapping_add(step.by());
         let Some(address) = stack.word(point.sp.wrapping_sub(8)) else {
@@ -68,7 +70,7 @@ pub(crate) fn walk<W: SharedWord>(
         point.address = address;
         match step.bp() {
             0 => {}
-            FrameStep::LOST => lost = Some(known),
+            FrameStep::LOST => lost = Some(known.wrapping_sub(1)),
             below => {
                 let at = point.sp.wrapping_sub(u64::from(below).wrapping_mul(8));
                 let Some(bp) = stack.word(at) else {
@@ -78,7 +80,6 @@ pub(crate) fn walk<W: SharedWord>(
                 lost = None;
             }
         }
-        known = known.wrapping_add(1);
     }
     WalkEnd::Whole(known)
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What a step of the unwinder tells of the function.
+
+use super::{
+    frames::FrameStep,
+    walk::{
+        StackPoint,
+        WordStack, //
+    }, //
+};
+
+/// The words of a frame that are looked at for the frame pointer of its caller.
+const MOST_WORDS: u64 = 512;
+
+/// Where the unwinder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnwinderStop {
+    /// At a call, on the stack of the task.
+    Call(StackPoint),
+    /// At registers with which the task has left user space; their address.
+    User(u64),
+    /// After all callers.
+    End,
+    /// At what was interrupted, on another stack, or where it cannot go on.
+    Other,
+}
+
+impl UnwinderStop {
+    fn is_at(self, sp: u64) -> bool {
+        matches!(self, Self::Call(point) if point.sp == sp)
+    }
+}
+
+/// Returns how the unwinder goes on from the function at `before`, if that can be told: it came to `after`, and to
+/// `again(bp)` with that frame pointer instead of its own. What it went by shows in these: they are the same place, or
+/// one that is as far away.
+pub(crate) fn step_of(
+    stack: &impl WordStack,
+    before: UnwinderStop,
+    after: UnwinderStop,
+    again: impl Fn(u64) -> UnwinderStop,
+) -> Option<FrameStep> {
+    // The unwinder looks another address up for what was interrupted than for a call.
+    let UnwinderStop::Call(from) = before else {
+        return None;
+    };
+    let other = FrameStep::new(FrameStep::OTHER, 0, 0);
+    // No address, and not the one that it is.
+    let number = if from.bp == 1 { 2 } else { 1 };
+    let to = match after {
+        UnwinderStop::Call(to) => to,
+        UnwinderStop::End => return Some(FrameStep::new(FrameStep::LAST, 0, 0)),
+        UnwinderStop::User(regs) if again(number) == after => {
+            return Some(FrameStep::new(
+                FrameStep::USER,
+                regs.wrapping_sub(from.sp),
+                0,
+            ));
+        }
+        _ => return Some(other),
+    };
+    // A hook of returns has its own address there.
+    if stack.word(to.sp.wrapping_sub(8)) != Some(to.address) {
+        return None;
+    }
+    let by_stack = again(number);
+    let (kind, base, bp, trial) = if by_stack.is_at(to.sp) {
+        (FrameStep::UP, from.sp, number, by_stack)
+    } else {
+        let above = from.bp.wrapping_add(8);
+        let by_frame = again(above);
+        let is_below = again(from.bp.wrapping_sub(8)).is_at(to.sp.wrapping_sub(8));
+        if !is_below || !by_frame.is_at(to.sp.wrapping_add(8)) {
+            return Some(other);
+        }
+        (FrameStep::UP_BP, from.bp, above, by_frame)
+    };
+    // Both, as one of them alone may be a number that the frame has kept.
+    let is_kept = to.bp == from.bp && matches!(trial, UnwinderStop::Call(point) if point.bp == bp);
+    let place = match is_kept {
+        true => 0,
+        false => place_of(stack, to.bp, from.sp, to.sp),
+    };
+    Some(FrameStep::new(kind, to.sp.wrapping_sub(base), place))
+}
+
+/// Returns which word below the frame's end is the frame pointer of its caller: one of those from `sp` on. If several
+/// are the same, or not all can be read, nothing tells which.
+fn place_of(stack: &impl WordStack, bp: u64, sp: u64, end: u64) -> u32 {
+    // The first one is the caller's address.
+    let words = end.wrapping_sub(sp) / 8;
+    let word = |below: u64| stack.word(end.wrapping_sub(below.wrapping_mul(8)));
+    let mut places = (2..=words.min(MOST_WORDS)).filter(|below| word(*below) == Some(bp));
+    match (places.next(), places.next()) {
+        (Some(place), None) if words <= MOST_WORDS => place as u32,
+        _ => FrameStep::LOST,
+    }
+}
