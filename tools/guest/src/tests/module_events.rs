@@ -3,7 +3,7 @@
 //! Events whose headers rtrace knows and whose tracepoints are in modules of the kernel: they are
 //! there while the module is, as tracefs has them.
 
-use super::options_stacks::{blocks, of_the_probe};
+use super::options_stacks::blocks;
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -339,7 +339,6 @@ fn stacks_of(tree: &Tree) -> Check<BTreeMap<Vec<String>, usize>> {
         let event = block[0].split(": ").nth(1).unwrap_or_default();
         // Without the name of the task.
         let callers = block[1..].iter().filter(|line| line.starts_with(" => "));
-        let callers = callers.filter(|line| !of_the_probe(line));
         let stack = std::iter::once(event).chain(callers.map(String::as_str));
         *counts.entry(stack.map(String::from).collect()).or_default() += 1;
     }

@@ -19,10 +19,11 @@ pub const TESTS: &[Test] = &[
     test("options.stacks_nest", 120, stacks_nest).with_testapi(),
 ];
 
-/// The lines of an event, followed by those of its stacks.
+/// The lines of an event, followed by those of its stacks, without the kernel's own probe.
 pub(super) fn blocks(text: &str) -> Vec<Vec<String>> {
     let mut blocks: Vec<Vec<String>> = Vec::new();
-    for line in lines_of(text) {
+    let lines = lines_of(text).into_iter();
+    for line in lines.filter(|line| !is_of_the_probe(line)) {
         match blocks.last_mut() {
             Some(block)
                 if line.starts_with(" => ")
@@ -37,8 +38,8 @@ pub(super) fn blocks(text: &str) -> Vec<Vec<String>> {
     blocks
 }
 
-/// The names before the kernel's own functions in a stack of tracefs: its probe.
-pub(super) fn of_the_probe(line: &str) -> bool {
+/// Whether the line is before what led to the event, in a stack of tracefs.
+fn is_of_the_probe(line: &str) -> bool {
     [
         " => trace_event_",
         " => trace_buffer_",
@@ -63,10 +64,7 @@ fn stacks(context: &Context) -> Check {
             let text = tree.get("trace")?;
             let blocks: Vec<Vec<String>> = blocks(&text)
                 .into_iter()
-                .map(|block| {
-                    let lines = block.iter().map(|line| stable(line, ids));
-                    lines.filter(|line| !of_the_probe(line)).collect()
-                })
+                .map(|block| block.iter().map(|line| stable(line, ids)).collect())
                 // The address of a marker is the tracer's.
                 .filter(|block: &Vec<String>| !block[0].contains("tracing_mark_write"))
                 .collect();

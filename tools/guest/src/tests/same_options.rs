@@ -5,7 +5,7 @@
 
 use super::options::options_of;
 use super::options_forms::{binary, record_by, some_processes, stable, Recorded, EVENTS};
-use super::options_stacks::{blocks, of_the_probe};
+use super::options_stacks::blocks;
 use super::{like, pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::EINVAL;
@@ -229,8 +229,7 @@ fn seen(recorded: &Recorded, option: &str) -> Check<[Vec<String>; 2]> {
                 true => &block[..1],
                 false => &block[..],
             };
-            let lines = lines.iter().filter(|line| !of_the_probe(line));
-            seen.extend(lines.map(|line| comparable(line, ids, option)));
+            seen.extend(lines.iter().map(|line| comparable(line, ids, option)));
         }
     }
     Ok(seen)
