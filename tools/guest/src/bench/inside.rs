@@ -403,6 +403,20 @@ const MATCH: &str =
     "hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
 const NO_MATCH: &str =
     "!hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+/// The time between two events, which is what most pairs are made for.
+const TIME: &str = "hist:keys=common_pid:t=common_timestamp.usecs:clock=local";
+const NO_TIME: &str = "!hist:keys=common_pid:t=common_timestamp.usecs:clock=local";
+const TIME_MATCH: &str =
+    "hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d):clock=local";
+const NO_TIME_MATCH: &str =
+    "!hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d):clock=local";
+/// The same by the clock that such a pair gets if it names none.
+const GLOBAL_TIME: &str = "hist:keys=common_pid:t=common_timestamp.usecs";
+const NO_GLOBAL_TIME: &str = "!hist:keys=common_pid:t=common_timestamp.usecs";
+const GLOBAL_TIME_MATCH: &str =
+    "hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+const NO_GLOBAL_TIME_MATCH: &str =
+    "!hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
 const TEXT_MATCH: &str =
     "hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
 const NO_TEXT_MATCH: &str =
@@ -549,6 +563,24 @@ const TRIGGER_ROWS: &[TriggerRow] = &[
         "0",
         &[(FILE, "hist:keys=common_pid:t=common_timestamp:clock=local")],
         &[(FILE, "!hist:keys=common_pid:t=common_timestamp:clock=local")],
+    ),
+    (
+        "a pair with onmatch and the time between, not recorded",
+        "0",
+        &[(FILE, TIME), (FILE, TIME_MATCH)],
+        &[(FILE, NO_TIME_MATCH), (FILE, NO_TIME)],
+    ),
+    (
+        "a pair with onmatch and the time between, its synthetic event recorded",
+        "0",
+        &[(FILE, TIME), (FILE, TIME_MATCH), (SYNTHETIC, "1")],
+        &[(SYNTHETIC, "0"), (FILE, NO_TIME_MATCH), (FILE, NO_TIME)],
+    ),
+    (
+        "a pair with onmatch and the time between, clock=global, not recorded",
+        "0",
+        &[(FILE, GLOBAL_TIME), (FILE, GLOBAL_TIME_MATCH)],
+        &[(FILE, NO_GLOBAL_TIME_MATCH), (FILE, NO_GLOBAL_TIME)],
     ),
 ];
 
