@@ -237,13 +237,7 @@ extern "C" fn rtrace_learn_step(
 ) {
     let again = |bp: u64| UnwinderStop::from(c::rt_unwind_with(before, bp as usize));
     let (from, to) = (UnwinderStop::from(*from), UnwinderStop::from(*to));
-    let UnwinderStop::Call(point) = from else {
-        return;
-    };
-    let Some(stack) = TaskStack::of_current(point.sp) else {
-        return;
-    };
-    if let Some(step) = step_of(&stack, from, to, again) {
+    if let Some(step) = step_of(TaskStack::of_current, from, to, again) {
         FRAMES.learn(address as u64, step);
     }
 }

@@ -52,6 +52,7 @@ struct rt_unwinder_stop rt_unwind_with(const struct unwind_state *before, unsign
 unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module *module,
 			      unsigned int known, unsigned long *to, unsigned int most)
 {
+	struct rt_unwinder_stop from, after;
 	struct unwind_state state, before;
 	unsigned int count;
 
@@ -59,18 +60,16 @@ unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module 
 	unwind_start(&state, current, NULL, (unsigned long *)(frame + 1) - 1);
 	if (state.ip != frame->ip || state.sp != (unsigned long)(frame + 1))
 		return 0;
-	for (count = 0; count < most && !unwind_done(&state); count++) {
-		struct rt_unwinder_stop from, after;
-
+	from = stop_of(&state);
+	for (count = 0; count < most && !unwind_done(&state); count++, from = after) {
 		to[count] = unwind_get_return_address(&state);
 		if (!to[count])
 			break;
 		before = state;
 		unwind_next_frame(&state);
+		after = stop_of(&state);
 		if (count < known)
 			continue;
-		from = stop_of(&before);
-		after = stop_of(&state);
 		if (is_lasting(to[count], module))
 			rtrace_learn_step(to[count], &before, &from, &after);
 		else

@@ -31,13 +31,15 @@ impl FrameStep {
     const BP: u32 = 17;
     /// The most that a number can be. As the second one: only the unwinder knows the frame pointer.
     pub(super) const LOST: u32 = 0x3fff;
+    /// The step that only the unwinder knows.
+    pub(super) const UNTOLD: Self = Self(Self::OTHER);
 
     /// Returns the one of this kind and these numbers, the first in bytes; one that only the unwinder knows, if that is
     /// no number of words, or too large a one.
     pub(super) fn new(kind: u32, by: u64, bp: u32) -> Self {
         match by % 8 == 0 && by / 8 < u64::from(Self::LOST) {
             true => Self(kind | (((by / 8) as u32) << Self::BY) | ((bp & Self::LOST) << Self::BP)),
-            false => Self(Self::OTHER),
+            false => Self::UNTOLD,
         }
     }
 
@@ -118,7 +120,7 @@ impl<W: SharedWord> FrameTable<W> {
     /// Learns that only the unwinder knows the step from `address`, unless a step is known. Any context.
     pub(crate) fn give_up(&self, address: u64) {
         if self.find(address).is_none() {
-            self.learn(address, FrameStep::new(FrameStep::OTHER, 0, 0));
+            self.learn(address, FrameStep::UNTOLD);
         }
     }
 

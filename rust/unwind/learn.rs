@@ -33,9 +33,9 @@ impl UnwinderStop {
 
 /// Returns how the unwinder goes on from the function at `before`, if that can be told: it came to `after`, and to
 /// `again(bp)` with that frame pointer instead of its own. What it went by shows in these: they are the same place, or
-/// one that is as far away.
-pub(crate) fn step_of(
-    stack: &impl WordStack,
+/// one that is as far away. `stack_from` gives the stack from an address on.
+pub(crate) fn step_of<S: WordStack>(
+    stack_from: impl FnOnce(u64) -> Option<S>,
     before: UnwinderStop,
     after: UnwinderStop,
     again: impl Fn(u64) -> UnwinderStop,
@@ -44,7 +44,7 @@ pub(crate) fn step_of(
     let UnwinderStop::Call(from) = before else {
         return None;
     };
-    let other = FrameStep::new(FrameStep::OTHER, 0, 0);
+    let stack = stack_from(from.sp)?;
     // No address, and not the one that it is.
     let number = if from.bp == 1 { 2 } else { 1 };
     let to = match after {
@@ -57,7 +57,7 @@ pub(crate) fn step_of(
                 0,
             ));
         }
-        _ => return Some(other),
+        _ => return Some(FrameStep::UNTOLD),
     };
     // A hook of returns has its own address there.
     if stack.word(to.sp.wrapping_sub(8)) != Some(to.address) {
@@ -71,7 +71,7 @@ pub(crate) fn step_of(
         let by_frame = again(above);
         let is_below = again(from.bp.wrapping_sub(8)).is_at(to.sp.wrapping_sub(8));
         if !is_below || !by_frame.is_at(to.sp.wrapping_add(8)) {
-            return Some(other);
+            return Some(FrameStep::UNTOLD);
         }
         (FrameStep::UP_BP, from.bp, above, by_frame)
     };
@@ -79,7 +79,7 @@ pub(crate) fn step_of(
     let is_kept = to.bp == from.bp && matches!(trial, UnwinderStop::Call(point) if point.bp == bp);
     let place = match is_kept {
         true => 0,
-        false => place_of(stack, to.bp, from.sp, to.sp),
+        false => place_of(&stack, to.bp, from.sp, to.sp),
     };
     Some(FrameStep::new(kind, to.sp.wrapping_sub(base), place))
 }

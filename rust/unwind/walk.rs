@@ -59,6 +59,7 @@ pub(crate) fn walk<W: SharedWord>(
             (FrameStep::USER, _) if stack.is_user(point.sp.wrapping_add(step.by())) => None,
             _ => return WalkEnd::Other,
         };
+        let this = known;
         known = known.wrapping_add(1);
         let Some(from) = from else {
             break;
@@ -70,7 +71,7 @@ pub(crate) fn walk<W: SharedWord>(
         point.address = address;
         match step.bp() {
             0 => {}
-            FrameStep::LOST => lost = Some(known.wrapping_sub(1)),
+            FrameStep::LOST => lost = Some(this),
             below => {
                 let at = point.sp.wrapping_sub(u64::from(below).wrapping_mul(8));
                 let Some(bp) = stack.word(at) else {

@@ -54,6 +54,7 @@ impl Function {
 }
 
 /// A stack, and what the unwinder says of it.
+#[derive(Clone)]
 struct Stack {
     words: Vec<u64>,
     from: u64,
@@ -168,7 +169,12 @@ impl Unwinder {
         let from = self.at(stack, callers);
         let again = |bp| self.step(stack, StackPoint { bp, ..from });
         let before = UnwinderStop::Call(from);
-        if let Some(step) = step_of(stack, before, self.step(stack, from), again) {
+        if let Some(step) = step_of(
+            |_| Some(stack.clone()),
+            before,
+            self.step(stack, from),
+            again,
+        ) {
             table.learn(from.address, step);
         }
     }
@@ -291,8 +297,9 @@ fn what_a_step_does_not_tell_is_not_learned() {
         bp: 7,
     };
     let stack = call(&mut Random::new(1), entry, 0, &[]);
+    let of = |_| Some(stack.clone());
     let end = |before, after| {
-        let step = step_of(&stack, before, after, |_| after);
+        let step = step_of(of, before, after, |_| after);
         step.map(|step| {
             let table = table();
             table.learn(caller, step);
@@ -306,8 +313,8 @@ fn what_a_step_does_not_tell_is_not_learned() {
     assert_eq!(end(call, UnwinderStop::Other), Some(WalkEnd::Other));
     // Registers that do not depend on the stack pointer alone.
     let regs = UnwinderStop::User(TOP - REGS);
-    let step = step_of(&stack, call, regs, |bp| UnwinderStop::User(bp));
-    assert!(step == step_of(&stack, call, UnwinderStop::Other, |_| call));
+    let step = step_of(of, call, regs, |bp| UnwinderStop::User(bp));
+    assert!(step == step_of(of, call, UnwinderStop::Other, |_| call));
     // The address at the frame's end is not that which the unwinder tells: a hook of returns.
     let behind = UnwinderStop::Call(StackPoint {
         sp: stack.from + 8,
