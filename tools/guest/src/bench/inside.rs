@@ -245,16 +245,16 @@ fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
 
 /// What makes events: the loop of rtbench, and the event that it makes.
 #[derive(Clone, Copy)]
-struct Maker {
-    row: &'static str,
-    event: &'static str,
+pub struct Maker {
+    pub row: &'static str,
+    pub event: &'static str,
 }
 
-const NUMBERS: Maker = Maker {
+pub const NUMBERS: Maker = Maker {
     row: "event",
     event: EVENT,
 };
-const STRINGS: Maker = Maker {
+pub const STRINGS: Maker = Maker {
     row: "string",
     event: "events/rtbench/rtbench_string",
 };
@@ -271,18 +271,22 @@ const WRITTEN: [Maker; 2] = [
     },
 ];
 
-/// The cost of the event in each context, with `set` done before and `unset` after.
-fn event_costs(
-    kernel: &Kernel,
-    tree: &Tree,
-    set: Setting,
-    unset: Setting,
-    before: u32,
-) -> Check<Vec<Cost>> {
-    costs_of(kernel, tree, NUMBERS, (set, unset), before, "1")
+/// What a row of rtbench costs in each context, after `before` events.
+pub fn costs(kernel: &Kernel, tree: &Tree, row: &str, before: u32) -> Check<Vec<Cost>> {
+    let costs = CONTEXTS
+        .iter()
+        .map(|(short, _)| kernel.cost(asked(row, short, before), || tree.clear()));
+    costs.collect()
 }
 
-/// The same for another event, which is `on` or off.
+/// Adds a row of two costs for each context.
+pub fn add_pairs(table: &mut Table, name: &str, ftrace: &[Cost], rtrace: &[Cost]) {
+    for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(rtrace)) {
+        table.add(pair(name, long, *ftrace, *rtrace));
+    }
+}
+
+/// What an event that is `on` or off costs, with `set` done before and `unset` after.
 fn costs_of(
     kernel: &Kernel,
     tree: &Tree,
@@ -291,29 +295,13 @@ fn costs_of(
     before: u32,
     on: &str,
 ) -> Check<Vec<Cost>> {
-    while_set(tree, of, (set, unset), on, || {
-        let costs = CONTEXTS
-            .iter()
-            .map(|(short, _)| kernel.cost(asked(of.row, short, before), || tree.clear()));
-        costs.collect()
-    })
-}
-
-/// Does `work` with `set` done before and `unset` after, and the event `on` or off.
-fn while_set<T>(
-    tree: &Tree,
-    of: Maker,
-    (set, unset): (Setting, Setting),
-    on: &str,
-    work: impl FnOnce() -> Check<T>,
-) -> Check<T> {
     let enable = format!("{}/enable", of.event);
     set_all(tree, set)?;
     tree.set(&enable, on)?;
-    let done = work();
+    let costs = costs(kernel, tree, of.row, before);
     tree.set(&enable, "0")?;
     set_all(tree, unset)?;
-    done
+    costs
 }
 
 /// A whole event of 24 bytes.
@@ -373,287 +361,17 @@ pub fn event(context: &Context, table: &mut Table) -> Check {
         table.add(pair("event that is off", long, off, off));
     }
     for &(name, set, unset, before) in rows {
-        let ftrace = event_costs(&kernel, &sides.0, set, unset, before)?;
-        let rtrace = event_costs(&kernel, &sides.1, set, unset, before)?;
-        for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
-            table.add(pair(name, long, *ftrace, *rtrace));
-        }
+        let cost = |tree| costs_of(&kernel, tree, NUMBERS, (set, unset), before, "1");
+        add_pairs(table, name, &cost(&sides.0)?, &cost(&sides.1)?);
     }
     let [of_ftrace, of_rtrace] = WRITTEN;
     for (name, on) in [
         ("of a module, without a tracepoint", "1"),
         ("the same, off", "0"),
     ] {
-        let ftrace = costs_of(&kernel, &sides.0, of_ftrace, (&[], &[]), FIRST, on)?;
-        let rtrace = costs_of(&kernel, &sides.1, of_rtrace, (&[], &[]), FIRST, on)?;
-        for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
-            table.add(pair(name, long, *ftrace, *rtrace));
-        }
-    }
-    Ok(())
-}
-
-/// Its name, whether it is recorded, the triggers that it has, and how these go.
-type TriggerRow = (&'static str, &'static str, Setting, Setting);
-
-const FILE: &str = "events/rtbench/rtbench_event/trigger";
-const VARIABLE: &str = "hist:keys=common_pid:v=value";
-const NO_VARIABLE: &str = "!hist:keys=common_pid:v=value";
-const MATCH: &str =
-    "hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
-const NO_MATCH: &str =
-    "!hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
-/// The time between two events, which is what most pairs are made for.
-const TIME: &str = "hist:keys=common_pid:t=common_timestamp.usecs:clock=local";
-const NO_TIME: &str = "!hist:keys=common_pid:t=common_timestamp.usecs:clock=local";
-const TIME_MATCH: &str =
-    "hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d):clock=local";
-const NO_TIME_MATCH: &str =
-    "!hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d):clock=local";
-/// The same by the clock that such a pair gets if it names none.
-const GLOBAL_TIME: &str = "hist:keys=common_pid:t=common_timestamp.usecs";
-const NO_GLOBAL_TIME: &str = "!hist:keys=common_pid:t=common_timestamp.usecs";
-const GLOBAL_TIME_MATCH: &str =
-    "hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
-const NO_GLOBAL_TIME_MATCH: &str =
-    "!hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
-const TEXT_MATCH: &str =
-    "hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
-const NO_TEXT_MATCH: &str =
-    "!hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
-const TRACK: &str = "hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
-const NO_TRACK: &str = "!hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
-const CHANGE: &str = "hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
-const NO_CHANGE: &str =
-    "!hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
-const SYNTHETIC_EVENTS: &str = "rtbench_syn u64 d\nrtbench_str char c[]";
-const SYNTHETIC: &str = "events/synthetic/rtbench_syn/enable";
-
-/// An event of 24 bytes with a trigger.
-const TRIGGER_ROWS: &[TriggerRow] = &[
-    (
-        "traceoff, its filter false, not recorded",
-        "0",
-        &[(FILE, "traceoff:1 if value == 41")],
-        &[(FILE, "!traceoff")],
-    ),
-    (
-        "traceoff, its filter false, recorded",
-        "1",
-        &[(FILE, "traceoff:1 if value == 41")],
-        &[(FILE, "!traceoff")],
-    ),
-    (
-        "traceon, recording is on, not recorded",
-        "0",
-        &[(FILE, "traceon")],
-        &[(FILE, "!traceon")],
-    ),
-    (
-        "enable_event, not recorded",
-        "0",
-        &[(FILE, "enable_event:irq:irq_handler_exit")],
-        &[(FILE, "!enable_event:irq:irq_handler_exit")],
-    ),
-    (
-        "enable_event, recorded",
-        "1",
-        &[(FILE, "enable_event:irq:irq_handler_exit")],
-        &[(FILE, "!enable_event:irq:irq_handler_exit")],
-    ),
-    (
-        "hist:keys=common_pid, not recorded",
-        "0",
-        &[(FILE, "hist:keys=common_pid")],
-        &[(FILE, "!hist:keys=common_pid")],
-    ),
-    (
-        "hist:keys=common_pid, recorded",
-        "1",
-        &[(FILE, "hist:keys=common_pid")],
-        &[(FILE, "!hist:keys=common_pid")],
-    ),
-    (
-        "hist:keys=common_pid:vals=value, not recorded",
-        "0",
-        &[(FILE, "hist:keys=common_pid:vals=value")],
-        &[(FILE, "!hist:keys=common_pid:vals=value")],
-    ),
-    (
-        "hist:keys=common_pid,common_cpu, not recorded",
-        "0",
-        &[(FILE, "hist:keys=common_pid,common_cpu")],
-        &[(FILE, "!hist:keys=common_pid,common_cpu")],
-    ),
-    (
-        "hist:keys=value.log2, not recorded",
-        "0",
-        &[(FILE, "hist:keys=value.log2")],
-        &[(FILE, "!hist:keys=value.log2")],
-    ),
-    (
-        "hist:keys=common_comm, not recorded",
-        "0",
-        &[(FILE, "hist:keys=common_comm")],
-        &[(FILE, "!hist:keys=common_comm")],
-    ),
-    (
-        "hist:keys=common_pid:v=value, not recorded",
-        "0",
-        &[(FILE, VARIABLE)],
-        &[(FILE, NO_VARIABLE)],
-    ),
-    (
-        "hist:keys=common_pid:c=common_comm, not recorded",
-        "0",
-        &[(FILE, "hist:keys=common_pid:c=common_comm")],
-        &[(FILE, "!hist:keys=common_pid:c=common_comm")],
-    ),
-    (
-        "a pair with onmatch of a string, not recorded",
-        "0",
-        &[
-            (FILE, "hist:keys=common_pid:c=common_comm"),
-            (FILE, TEXT_MATCH),
-        ],
-        &[
-            (FILE, NO_TEXT_MATCH),
-            (FILE, "!hist:keys=common_pid:c=common_comm"),
-        ],
-    ),
-    (
-        "a pair with onmatch, not recorded",
-        "0",
-        &[(FILE, VARIABLE), (FILE, MATCH)],
-        &[(FILE, NO_MATCH), (FILE, NO_VARIABLE)],
-    ),
-    (
-        "a pair with onmatch, its synthetic event recorded",
-        "0",
-        &[(FILE, VARIABLE), (FILE, MATCH), (SYNTHETIC, "1")],
-        &[(SYNTHETIC, "0"), (FILE, NO_MATCH), (FILE, NO_VARIABLE)],
-    ),
-    (
-        "onmax and save, another number is larger, not recorded",
-        "0",
-        &[(FILE, TRACK)],
-        &[(FILE, NO_TRACK)],
-    ),
-    (
-        "onchange and save, to another number each time, not recorded",
-        "0",
-        &[(FILE, CHANGE)],
-        &[(FILE, NO_CHANGE)],
-    ),
-    (
-        "stacktrace, recorded",
-        "1",
-        &[(FILE, "stacktrace")],
-        &[(FILE, "!stacktrace")],
-    ),
-    (
-        "hist:keys=common_stacktrace, not recorded",
-        "0",
-        &[(FILE, "hist:keys=common_stacktrace")],
-        &[(FILE, "!hist:keys=common_stacktrace")],
-    ),
-    // In ftrace what comes after it costs more.
-    (
-        "hist:keys=common_pid:t=common_timestamp, not recorded",
-        "0",
-        &[(FILE, "hist:keys=common_pid:t=common_timestamp:clock=local")],
-        &[(FILE, "!hist:keys=common_pid:t=common_timestamp:clock=local")],
-    ),
-    (
-        "a pair with onmatch and the time between, not recorded",
-        "0",
-        &[(FILE, TIME), (FILE, TIME_MATCH)],
-        &[(FILE, NO_TIME_MATCH), (FILE, NO_TIME)],
-    ),
-    (
-        "a pair with onmatch and the time between, its synthetic event recorded",
-        "0",
-        &[(FILE, TIME), (FILE, TIME_MATCH), (SYNTHETIC, "1")],
-        &[(SYNTHETIC, "0"), (FILE, NO_TIME_MATCH), (FILE, NO_TIME)],
-    ),
-    (
-        "a pair with onmatch and the time between, clock=global, not recorded",
-        "0",
-        &[(FILE, GLOBAL_TIME), (FILE, GLOBAL_TIME_MATCH)],
-        &[(FILE, NO_GLOBAL_TIME_MATCH), (FILE, NO_GLOBAL_TIME)],
-    ),
-];
-
-const STRING_FILE: &str = "events/rtbench/rtbench_string/trigger";
-
-/// The event of strings with a trigger.
-const STRING_ROWS: &[TriggerRow] = &[
-    (
-        "hist: keys are a string of 16 bytes, not recorded",
-        "0",
-        &[(STRING_FILE, "hist:keys=name")],
-        &[(STRING_FILE, "!hist:keys=name")],
-    ),
-    (
-        "hist: keys are a string of any length, not recorded",
-        "0",
-        &[(STRING_FILE, "hist:keys=text")],
-        &[(STRING_FILE, "!hist:keys=text")],
-    ),
-];
-
-fn trigger_rows() -> impl Iterator<Item = (Maker, &'static TriggerRow)> {
-    let numbers = TRIGGER_ROWS.iter().map(|row| (NUMBERS, row));
-    numbers.chain(STRING_ROWS.iter().map(|row| (STRINGS, row)))
-}
-
-/// An event of 24 bytes with a trigger, recorded or not.
-pub fn trigger(context: &Context, table: &mut Table) -> Check {
-    let kernel = Kernel::load()?;
-    for root in [&context.reference, &context.root] {
-        Tree::at(root).set("synthetic_events", SYNTHETIC_EVENTS)?;
-    }
-    let sides = sides(context)?;
-    table.begin(
-        "trigger",
-        "one TRACE_EVENT with a trigger, the loop included: instructions",
-    );
-    for (of, &(name, on, set, unset)) in trigger_rows() {
-        let ftrace = costs_of(&kernel, &sides.0, of, (set, unset), FIRST, on)?;
-        let rtrace = costs_of(&kernel, &sides.1, of, (set, unset), FIRST, on)?;
-        for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
-            table.add(pair(name, long, *ftrace, *rtrace));
-        }
-    }
-    // What ftrace does not have.
-    let own: &[(&str, Setting, Setting)] = &[
-        (
-            "hist:keys=common_pid:vals=value.max, not recorded",
-            &[(FILE, "hist:keys=common_pid:vals=value.max")],
-            &[(FILE, "!hist:keys=common_pid:vals=value.max")],
-        ),
-        (
-            "hist:keys=common_pid:vals=value.min,value.max,value.avg, not recorded",
-            &[(
-                FILE,
-                "hist:keys=common_pid:vals=value.min,value.max,value.avg",
-            )],
-            &[(
-                FILE,
-                "!hist:keys=common_pid:vals=value.min,value.max,value.avg",
-            )],
-        ),
-        (
-            "hist:keys=common_pid:vals=value.quantiles, not recorded",
-            &[(FILE, "hist:keys=common_pid:vals=value.quantiles")],
-            &[(FILE, "!hist:keys=common_pid:vals=value.quantiles")],
-        ),
-    ];
-    for &(name, set, unset) in own {
-        let costs = costs_of(&kernel, &sides.1, NUMBERS, (set, unset), FIRST, "0")?;
-        for (&(_, long), rtrace) in CONTEXTS.iter().zip(&costs) {
-            table.add(Row::new(name).context(long).own(rtrace.each()));
-        }
+        let cost = |tree, of| costs_of(&kernel, tree, of, (&[], &[]), FIRST, on);
+        let (ftrace, rtrace) = (cost(&sides.0, of_ftrace)?, cost(&sides.1, of_rtrace)?);
+        add_pairs(table, name, &ftrace, &rtrace);
     }
     Ok(())
 }
@@ -696,21 +414,6 @@ impl<'a> Windows<'a> {
         let _ = writeln!(self.text, "{} {name}", cost.done);
         Ok(())
     }
-}
-
-/// Runs each row of [`trigger`] once, of rtrace alone; as [`windows`].
-pub fn trigger_windows(context: &Context) -> Check<String> {
-    let kernel = Kernel::load()?;
-    Tree::at(&context.root).set("synthetic_events", SYNTHETIC_EVENTS)?;
-    let (_, tree) = sides(context)?;
-    let mut windows = Windows::of(&kernel)?;
-    for (of, &(name, on, set, unset)) in trigger_rows() {
-        while_set(&tree, of, (set, unset), on, || {
-            tree.clear()?;
-            windows.run(of.row, name)
-        })?;
-    }
-    Ok(windows.text)
 }
 
 /// Runs each loop of scripts/breakdown once; returns a line for each.

@@ -14,6 +14,7 @@ mod outside;
 mod peers;
 mod scaling;
 mod table;
+mod trigger;
 
 use crate::check::Check;
 use crate::sys;
@@ -27,7 +28,7 @@ const PARTS: &[(&str, Part)] = &[
     ("ring", inside::ring),
     ("event", inside::event),
     ("function", function::measure),
-    ("trigger", inside::trigger),
+    ("trigger", trigger::measure),
     ("dynamic", dynamic::measure),
     ("latency", latency::measure),
     ("scaling", scaling::measure),
@@ -70,7 +71,7 @@ pub fn breakdown(context: &Context, names: &[String]) -> Check {
     let windows = match names[..] {
         [] => inside::windows(context)?,
         ["text"] => outside::windows(context)?,
-        ["trigger"] => inside::trigger_windows(context)?,
+        ["trigger"] => trigger::windows(context)?,
         ["dynamic"] => dynamic::windows(context)?,
         _ => fail!("only 'text', 'trigger' and 'dynamic' can be told apart, not {names:?}"),
     };
