@@ -97,6 +97,12 @@ tree_turn() {
 	echo $((0x${tree:0:8} / $1 % $2))
 }
 
+# account LEDGER VALUE...: adds a line to a ledger: the values, the date, the commit.
+account() {
+	printf '%s %s %s\n' "${*:2}" "$(date -u +%FT%TZ)" \
+		"$(git -C "$top" rev-parse --short HEAD 2>/dev/null || echo -)" >>"$1"
+}
+
 # hash_of FILE|TEXT...: 12 hex digits that change when an input does. A file's
 # comments are not an input.
 hash_of() {
