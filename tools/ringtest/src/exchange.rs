@@ -16,7 +16,7 @@ use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::reservation::Reservation;
 use crate::sim::{parts, with_hook, Block, Sim, Word};
-use crate::trail::{choose, explore, schedule, ALL};
+use crate::trail::{choose, explore, sample, schedule};
 
 /// What may happen in a world.
 #[derive(Clone, Copy)]
@@ -230,9 +230,9 @@ impl World {
 }
 
 fn run(plan: Plan) {
-    let schedules = explore(&[], ALL, || World::new(plan).one());
+    let schedules = explore(&[], sample(1), || World::new(plan).one());
     println!("{schedules} schedules");
-    assert!(schedules > 1000);
+    assert!(schedules > 100);
 }
 
 #[test]

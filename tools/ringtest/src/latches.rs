@@ -9,6 +9,7 @@ use crate::clock::{
     latch,
     rt_scale, //
 };
+use crate::trail::share;
 use proptest::prelude::*;
 use std::arch::asm;
 use std::hint::spin_loop;
@@ -263,7 +264,7 @@ fn a_cycle_of_two_nanoseconds_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(3000 / share().0 as u32))]
 
     /// The shipped instructions, with any counter: to the bit what the kernel's wider ones make of
     /// it.

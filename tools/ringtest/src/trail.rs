@@ -23,18 +23,50 @@ thread_local! {
 }
 
 /// Choices other than 0 at the root of a subtree that a sample has or has not.
-const DEPTH: usize = 4;
+pub const DEPTH: usize = 4;
+/// The same of a sample of a test, which has fewer of them.
+const SHALLOW: usize = 2;
 
 /// Which subtrees are explored: part `part` of `one_in` parts, chosen by a hash. A schedule with
-/// fewer than [`DEPTH`] choices other than 0 is in every part.
+/// fewer than `depth` choices other than 0 is in every part.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub one_in: u64,
     pub part: u64,
+    pub depth: usize,
 }
 
 /// The sample without a gap: no subtree is left out.
-pub const ALL: Sample = Sample { one_in: 1, part: 0 };
+pub const ALL: Sample = Sample {
+    one_in: 1,
+    part: 0,
+    depth: DEPTH,
+};
+
+/// Returns the sample that a test explores: part 0 of `one_in`; with `RTRACE_ONE_IN`, one that is so many times thinner,
+/// and each `RTRACE_PART` below that another one.
+pub fn sample(one_in: u64) -> Sample {
+    let (less, part) = share();
+    Sample {
+        one_in: one_in * less,
+        part,
+        depth: if less > 1 { SHALLOW } else { DEPTH },
+    }
+}
+
+/// Returns `RTRACE_ONE_IN`, which is 1 if the tests run as a whole, and which of so many parts this run has.
+pub fn share() -> (u64, u64) {
+    let less = wish("RTRACE_ONE_IN", 1);
+    (less, wish("RTRACE_PART", 0) % less)
+}
+
+/// Returns the number in an environment variable, or what else is meant.
+pub fn wish(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap(),
+        Err(_) => default,
+    }
+}
 
 /// Stirs all bits.
 fn mix(mut x: u64) -> u64 {
@@ -74,7 +106,7 @@ impl Print {
     }
 
     fn is_in(self, sample: Sample) -> bool {
-        self.others != DEPTH || mix(self.hash) % sample.one_in == sample.part
+        self.others != sample.depth || mix(self.hash) % sample.one_in == sample.part
     }
 }
 
@@ -237,14 +269,24 @@ mod tests {
     #[test]
     fn samples_are_the_whole_and_share_only_shallow_schedules() {
         let whole: HashSet<_> = schedules(&[], ALL).into_iter().collect();
-        let mut union = HashSet::new();
-        for part in 0..7 {
-            for s in schedules(&[], Sample { one_in: 7, part }) {
-                let shallow = s.bytes().filter(|b| *b != b'0').count() < DEPTH;
-                assert!(union.insert(s.clone()) || shallow, "{s} twice");
+        for depth in [SHALLOW, DEPTH] {
+            let mut union = HashSet::new();
+            for part in 0..7 {
+                let one_in = 7;
+                for s in schedules(
+                    &[],
+                    Sample {
+                        one_in,
+                        part,
+                        depth,
+                    },
+                ) {
+                    let shallow = s.bytes().filter(|b| *b != b'0').count() < depth;
+                    assert!(union.insert(s.clone()) || shallow, "{s} twice");
+                }
             }
+            assert_eq!(whole, union);
         }
-        assert_eq!(whole, union);
     }
 
     #[test]

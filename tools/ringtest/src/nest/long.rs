@@ -8,15 +8,7 @@ use std::time::Instant;
 use super::bounds::Most;
 use super::plans::{Plan, LONG_PLANS};
 use super::world::World;
-use crate::trail::{explore, parse, split, Choice, Sample};
-
-/// Environment variable `RTRACE_EXPLORE_<name>`, or what else is meant.
-fn wish(name: &str, default: u64) -> u64 {
-    match std::env::var(format!("RTRACE_EXPLORE_{name}")) {
-        Ok(text) => text.parse().unwrap(),
-        Err(_) => default,
-    }
-}
+use crate::trail::{explore, parse, split, wish, Choice, Sample, ALL, DEPTH};
 
 /// Sets of schedules that make up all of the plan, small enough to be dealt out.
 fn divide(plan: Plan) -> Vec<Vec<Choice>> {
@@ -58,8 +50,11 @@ fn run(plan: Plan, sample: Sample, threads: usize) -> (u64, Most) {
 #[ignore = "an hour"]
 fn all_plans() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = wish("THREADS", cpus as u64) as usize;
-    let (less, part) = (wish("ONE_IN", 1), wish("PART", 0));
+    let threads = wish("RTRACE_EXPLORE_THREADS", cpus as u64) as usize;
+    let (less, part) = (
+        wish("RTRACE_EXPLORE_ONE_IN", 1),
+        wish("RTRACE_EXPLORE_PART", 0),
+    );
     let only = std::env::var("RTRACE_EXPLORE_PLAN").unwrap_or_default();
     let (mut all, mut complete) = (0, 0);
     let (mut most, began) = (Most::default(), Instant::now());
@@ -67,7 +62,15 @@ fn all_plans() {
         let one_in = plan.one_in * less;
         let part = part % one_in;
         let start = Instant::now();
-        let (schedules, m) = run(*plan, Sample { one_in, part }, threads);
+        let (schedules, m) = run(
+            *plan,
+            Sample {
+                one_in,
+                part,
+                depth: DEPTH,
+            },
+            threads,
+        );
         let seconds = start.elapsed().as_secs_f64();
         let what = match one_in {
             1 => "complete".to_string(),
@@ -103,6 +106,7 @@ fn one_schedule() {
     let alone = Sample {
         one_in: u64::MAX,
         part: 0,
+        depth: DEPTH,
     };
     explore(&prefix, alone, || w.one());
 }
@@ -115,8 +119,8 @@ fn threads_explore_what_one_does() {
         reads: 1,
         ..super::PLAN
     };
-    let whole = super::run(plan);
-    let (schedules, most) = run(plan, crate::trail::ALL, 3);
+    let whole = super::run_some(plan, ALL);
+    let (schedules, most) = run(plan, ALL, 3);
     assert_eq!(schedules, whole);
     assert!(most.reserve > 0);
 }

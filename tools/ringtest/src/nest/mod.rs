@@ -11,24 +11,24 @@ mod long;
 mod plans;
 mod world;
 
-use crate::trail::{explore, Sample};
+use crate::trail::{explore, sample, Sample};
 use plans::{Plan, LONG, PLAN};
 use world::World;
 
 fn run(plan: Plan) -> u64 {
+    run_some(plan, sample(plan.one_in))
+}
+
+fn run_some(plan: Plan, some: Sample) -> u64 {
     let w = World::new(plan);
-    let sample = Sample {
-        one_in: plan.one_in,
-        part: 0,
-    };
-    let schedules = explore(&[], sample, || w.one());
+    let schedules = explore(&[], some, || w.one());
     println!("{schedules} schedules, at most {:?}", w.most.get());
     schedules
 }
 
 #[test]
 fn two_nested_writers_have_exact_times() {
-    assert!(run(PLAN) > 1000);
+    assert!(run(PLAN) > 100);
 }
 
 #[test]
