@@ -56,6 +56,9 @@ void kernel_ring_exit(void);
 asm(".weak rtrace_test_open, rtrace_test_close, rtrace_test_reserve, rtrace_test_commit,"
     "rtrace_test_discard, rtrace_test_clock, rtrace_test_consume, rtrace_test_read_pages");
 
+/* Of rtbench alone. */
+void cycle_end(void);
+
 /* What a module measures besides rings: rtbench an event, rtnative nothing. */
 int events_init(void);
 void events_exit(void);

@@ -176,6 +176,7 @@ int events_init(void)
 
 void events_exit(void)
 {
+	cycle_end();
 	rtrace_unregister_events(THIS_MODULE);
 	direct_exit();
 }

@@ -71,6 +71,14 @@ impl Kernel {
         self.set("instance", &format!("{instance}\n"))
     }
 
+    /// Calls `work` while a thread of CPU 0 is woken up once in so many microseconds, and does nothing.
+    pub fn with_cycle<T>(&self, period_us: &str, work: impl FnOnce() -> T) -> Check<T> {
+        self.set("cycle_us", period_us)?;
+        let done = work();
+        self.set("cycle_us", "0")?;
+        Ok(done)
+    }
+
     /// One run.
     pub fn once(&self, asked: Asked) -> Check<Cost> {
         let Asked {

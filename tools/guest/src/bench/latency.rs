@@ -2,6 +2,7 @@
 
 //! What the tracers of latencies add to what they trace.
 
+use super::kernel::Kernel;
 use super::outside::ticks;
 use super::table::{Row, Table};
 use crate::check::Check;
@@ -136,6 +137,14 @@ fn cycle(root: &Path) -> Check<f64> {
     Ok((with as f64 - without as f64) / (us as f64 / 1000.0))
 }
 
+/// Instructions of the same without a tracer: a timer that wakes up a thread.
+fn bare_cycle() -> Check<f64> {
+    let kernel = Kernel::load()?;
+    let (without, _) = work();
+    let (with, us) = kernel.with_cycle(CYCLE_US, work)?;
+    Ok((with as f64 - without as f64) / (us as f64 / 1000.0))
+}
+
 /// Rows of what tracers of latencies add.
 pub fn measure(context: &Context, table: &mut Table) -> Check {
     table.begin("latency", "what a tracer of latencies adds: instructions");
@@ -176,5 +185,7 @@ pub fn measure(context: &Context, table: &mut Table) -> Check {
     table.add(interrupted(context, || rows(row, "osnoise", told))?);
     let row = Row::new("a cycle of timerlat, its thread included");
     table.add(rows(row, "timerlat", cycle)?);
+    let row = Row::new("a timer that wakes up a thread, and nothing else");
+    table.add(row.kernel(bare_cycle()?));
     Ok(())
 }
