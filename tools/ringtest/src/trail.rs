@@ -23,7 +23,7 @@ thread_local! {
 }
 
 /// Choices other than 0 at the root of a subtree that a sample has or has not.
-pub const DEPTH: usize = 4;
+const DEPTH: usize = 4;
 /// The same of a sample of a test, which has fewer of them.
 const SHALLOW: usize = 2;
 
@@ -31,17 +31,24 @@ const SHALLOW: usize = 2;
 /// fewer than `depth` choices other than 0 is in every part.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    pub one_in: u64,
-    pub part: u64,
-    pub depth: usize,
+    one_in: u64,
+    part: u64,
+    depth: usize,
 }
 
 /// The sample without a gap: no subtree is left out.
-pub const ALL: Sample = Sample {
-    one_in: 1,
-    part: 0,
-    depth: DEPTH,
-};
+pub const ALL: Sample = Sample::new(1, 0);
+
+impl Sample {
+    /// Returns part `part` of `one_in`.
+    pub const fn new(one_in: u64, part: u64) -> Self {
+        Self {
+            one_in,
+            part,
+            depth: DEPTH,
+        }
+    }
+}
 
 /// Returns the sample that a test explores: part 0 of `one_in`; with `RTRACE_ONE_IN`, one that is so many times thinner,
 /// and each `RTRACE_PART` below that another one.
@@ -56,14 +63,21 @@ pub fn sample(one_in: u64) -> Sample {
 
 /// Returns `RTRACE_ONE_IN`, which is 1 if the tests run as a whole, and which of so many parts this run has.
 pub fn share() -> (u64, u64) {
-    let less = wish("RTRACE_ONE_IN", 1);
-    (less, wish("RTRACE_PART", 0) % less)
+    let less = number_of("RTRACE_ONE_IN", 1);
+    (less, number_of("RTRACE_PART", 0) % less)
+}
+
+/// Returns how much of `least`, which tests that run as a whole see at the least, this run has to see.
+pub fn least(least: u64) -> u64 {
+    least / share().0
 }
 
 /// Returns the number in an environment variable, or what else is meant.
-pub fn wish(name: &str, default: u64) -> u64 {
+pub fn number_of(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
-        Ok(text) => text.parse().unwrap(),
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
         Err(_) => default,
     }
 }

@@ -28,6 +28,7 @@ mod sizes;
 mod source;
 mod triggers;
 
+use crate::trail::number_of;
 use source::Source;
 
 /// Number of inputs of each target unless the environment asks for more.
@@ -61,15 +62,6 @@ targets! {
     btf: right_btf_answers broken_btf_is_refused broken_prototypes_make_whole_events;
     pages: random_pages right_pages broken_pages walks absolute_times images tours;
     sizes: events_of_every_size;
-}
-
-fn number_of(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
-        Err(_) => default,
-    }
 }
 
 /// Tells which input it was if the target panics.

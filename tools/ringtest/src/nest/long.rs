@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::bounds::Most;
 use super::plans::{Plan, LONG_PLANS};
 use super::world::World;
-use crate::trail::{explore, parse, split, wish, Choice, Sample, ALL, DEPTH};
+use crate::trail::{explore, number_of, parse, split, Choice, Sample, ALL};
 
 /// Sets of schedules that make up all of the plan, small enough to be dealt out.
 fn divide(plan: Plan) -> Vec<Vec<Choice>> {
@@ -50,10 +50,10 @@ fn run(plan: Plan, sample: Sample, threads: usize) -> (u64, Most) {
 #[ignore = "an hour"]
 fn all_plans() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = wish("RTRACE_EXPLORE_THREADS", cpus as u64) as usize;
+    let threads = number_of("RTRACE_EXPLORE_THREADS", cpus as u64) as usize;
     let (less, part) = (
-        wish("RTRACE_EXPLORE_ONE_IN", 1),
-        wish("RTRACE_EXPLORE_PART", 0),
+        number_of("RTRACE_EXPLORE_ONE_IN", 1),
+        number_of("RTRACE_EXPLORE_PART", 0),
     );
     let only = std::env::var("RTRACE_EXPLORE_PLAN").unwrap_or_default();
     let (mut all, mut complete) = (0, 0);
@@ -62,15 +62,7 @@ fn all_plans() {
         let one_in = plan.one_in * less;
         let part = part % one_in;
         let start = Instant::now();
-        let (schedules, m) = run(
-            *plan,
-            Sample {
-                one_in,
-                part,
-                depth: DEPTH,
-            },
-            threads,
-        );
+        let (schedules, m) = run(*plan, Sample::new(one_in, part), threads);
         let seconds = start.elapsed().as_secs_f64();
         let what = match one_in {
             1 => "complete".to_string(),
@@ -103,11 +95,7 @@ fn one_schedule() {
     let plan = LONG_PLANS.iter().find(|p| p.name == name);
     let w = World::new(*plan.unwrap_or(&LONG_PLANS[0]));
     let prefix = parse(&schedule);
-    let alone = Sample {
-        one_in: u64::MAX,
-        part: 0,
-        depth: DEPTH,
-    };
+    let alone = Sample::new(u64::MAX, 0);
     explore(&prefix, alone, || w.one());
 }
 
