@@ -8,12 +8,10 @@
 #include <linux/kstrtox.h>
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
-#include <linux/mutex.h>
 #include <linux/sched.h>
 
 #include "bench.h"
 
-static DEFINE_MUTEX(lock);
 static struct task_struct *thread;
 static unsigned int period;
 static struct hrtimer timer;
@@ -62,6 +60,7 @@ void cycle_end(void)
 	thread = NULL;
 }
 
+/* Parameters of a module are written one at a time. */
 static int set_cycle(const char *text, const struct kernel_param *kp)
 {
 	unsigned int us;
@@ -69,11 +68,8 @@ static int set_cycle(const char *text, const struct kernel_param *kp)
 
 	if (err)
 		return err;
-	mutex_lock(&lock);
 	cycle_end();
-	err = us ? begin(us) : 0;
-	mutex_unlock(&lock);
-	return err;
+	return us ? begin(us) : 0;
 }
 
 static const struct kernel_param_ops cycle_ops = { .set = set_cycle };

@@ -72,8 +72,8 @@ impl Kernel {
     }
 
     /// Calls `work` while a thread of CPU 0 is woken up once in so many microseconds, and does nothing.
-    pub fn with_cycle<T>(&self, period_us: &str, work: impl FnOnce() -> T) -> Check<T> {
-        self.set("cycle_us", period_us)?;
+    pub fn with_cycle<T>(&self, period_us: u32, work: impl FnOnce() -> T) -> Check<T> {
+        self.set("cycle_us", &period_us.to_string())?;
         let done = work();
         self.set("cycle_us", "0")?;
         Ok(done)

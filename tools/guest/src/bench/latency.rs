@@ -51,14 +51,14 @@ fn traced(root: &Path, wakes: &mut File) -> Check<f64> {
 }
 
 /// Microseconds between two looks, and steps of work that many of them are in.
-const PERIOD: &str = "100";
+const PERIOD: u32 = 100;
 const STEPS: u64 = 3_000_000;
 
 /// What of osnoise is done.
 const OPTIONS: &str = "osnoise/options";
 /// How often the timer of timerlat fires, and here.
 const CYCLE: &str = "osnoise/timerlat_period_us";
-const CYCLE_US: &str = "1000";
+const CYCLE_US: u32 = 1000;
 
 /// Instructions of a fixed work, and the microseconds that it takes, where looks are taken.
 fn work() -> (u64, u64) {
@@ -74,21 +74,25 @@ fn work() -> (u64, u64) {
     least
 }
 
+/// Instructions that one of the interruptions adds that came once in `period` microseconds.
+fn added(without: u64, with: u64, us: u64, period: u32) -> f64 {
+    (with as f64 - without as f64) / (us as f64 / f64::from(period))
+}
+
 /// Instructions of a look of this tracer that finds nothing.
 fn look(context: &Context, tracer: &str) -> Check<f64> {
     let top = Tree::at(&context.root);
     let before = top.get(SAMPLER)?;
     let own = Instance::new(&context.root, "rtg-bench")?;
     let (without, _) = work();
-    top.set(SAMPLER, PERIOD)?;
+    top.set(SAMPLER, &PERIOD.to_string())?;
     own.set("current_tracer", tracer)?;
     own.set("tracing_max_latency", NEVER)?;
     let (with, us) = work();
     own.set("current_tracer", "nop")?;
     top.set(SAMPLER, before.trim())?;
     own.remove()?;
-    let looks = us as f64 / 100.0;
-    Ok((with as f64 - without as f64) / looks)
+    Ok(added(without, with, us, PERIOD))
 }
 
 /// Calls `run` while a look of a sampler interrupts this CPU every [`PERIOD`].
@@ -96,7 +100,7 @@ fn interrupted<T>(context: &Context, run: impl FnOnce() -> Check<T>) -> Check<T>
     let top = Tree::at(&context.root);
     let before = top.get(SAMPLER)?;
     let own = Instance::new(&context.root, "rtg-interrupts")?;
-    top.set(SAMPLER, PERIOD)?;
+    top.set(SAMPLER, &PERIOD.to_string())?;
     own.set("current_tracer", "irqsoff_sampled")?;
     own.set("tracing_max_latency", NEVER)?;
     let result = run();
@@ -119,7 +123,7 @@ fn told(root: &Path) -> Check<f64> {
     own.set("current_tracer", "nop")?;
     top.set(OPTIONS, "OSNOISE_WORKLOAD")?;
     own.remove()?;
-    Ok((with as f64 - without as f64) / (us as f64 / 100.0))
+    Ok(added(without, with, us, PERIOD))
 }
 
 /// Instructions of a cycle of timerlat by the tree at `root`: the interrupt, its thread, two records.
@@ -128,13 +132,13 @@ fn cycle(root: &Path) -> Check<f64> {
     let before = top.get(CYCLE)?;
     let own = Instance::new(root, "rtg-bench")?;
     let (without, _) = work();
-    top.set(CYCLE, CYCLE_US)?;
+    top.set(CYCLE, &CYCLE_US.to_string())?;
     own.set("current_tracer", "timerlat")?;
     let (with, us) = work();
     own.set("current_tracer", "nop")?;
     top.set(CYCLE, before.trim())?;
     own.remove()?;
-    Ok((with as f64 - without as f64) / (us as f64 / 1000.0))
+    Ok(added(without, with, us, CYCLE_US))
 }
 
 /// Instructions of the same without a tracer: a timer that wakes up a thread.
@@ -142,7 +146,7 @@ fn bare_cycle() -> Check<f64> {
     let kernel = Kernel::load()?;
     let (without, _) = work();
     let (with, us) = kernel.with_cycle(CYCLE_US, work)?;
-    Ok((with as f64 - without as f64) / (us as f64 / 1000.0))
+    Ok(added(without, with, us, CYCLE_US))
 }
 
 /// Rows of what tracers of latencies add.

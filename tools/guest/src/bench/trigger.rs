@@ -31,7 +31,7 @@ impl Recorded {
 
 use Recorded::{Event, Nothing, Synthetic};
 
-/// A row: what its triggers are, what is recorded, the triggers.
+/// A row: what its triggers are, or nothing if its only one says so; what is recorded; the triggers.
 type TriggerRow = (&'static str, Recorded, &'static [&'static str]);
 
 const SYNTHETIC_EVENTS: &str = "rtbench_syn u64 d\nrtbench_str char c[]";
@@ -70,30 +70,14 @@ const NUMBER_ROWS: &[TriggerRow] = &[
         Event,
         &["enable_event:irq:irq_handler_exit"],
     ),
-    ("hist:keys=common_pid", Nothing, &["hist:keys=common_pid"]),
-    ("hist:keys=common_pid", Event, &["hist:keys=common_pid"]),
-    (
-        "hist:keys=common_pid:vals=value",
-        Nothing,
-        &["hist:keys=common_pid:vals=value"],
-    ),
-    (
-        "hist:keys=common_pid,common_cpu",
-        Nothing,
-        &["hist:keys=common_pid,common_cpu"],
-    ),
-    ("hist:keys=value.log2", Nothing, &["hist:keys=value.log2"]),
-    ("hist:keys=common_comm", Nothing, &["hist:keys=common_comm"]),
-    (
-        "hist:keys=common_pid:v=value",
-        Nothing,
-        &["hist:keys=common_pid:v=value"],
-    ),
-    (
-        "hist:keys=common_pid:c=common_comm",
-        Nothing,
-        &["hist:keys=common_pid:c=common_comm"],
-    ),
+    ("", Nothing, &["hist:keys=common_pid"]),
+    ("", Event, &["hist:keys=common_pid"]),
+    ("", Nothing, &["hist:keys=common_pid:vals=value"]),
+    ("", Nothing, &["hist:keys=common_pid,common_cpu"]),
+    ("", Nothing, &["hist:keys=value.log2"]),
+    ("", Nothing, &["hist:keys=common_comm"]),
+    ("", Nothing, &["hist:keys=common_pid:v=value"]),
+    ("", Nothing, &["hist:keys=common_pid:c=common_comm"]),
     (
         "a pair with onmatch of a string",
         Nothing,
@@ -114,12 +98,8 @@ const NUMBER_ROWS: &[TriggerRow] = &[
         Nothing,
         &["hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)"],
     ),
-    ("stacktrace", Event, &["stacktrace"]),
-    (
-        "hist:keys=common_stacktrace",
-        Nothing,
-        &["hist:keys=common_stacktrace"],
-    ),
+    ("", Event, &["stacktrace"]),
+    ("", Nothing, &["hist:keys=common_stacktrace"]),
     // In ftrace what comes after it costs more.
     (
         "hist:keys=common_pid:t=common_timestamp",
@@ -163,21 +143,13 @@ const STRING_ROWS: &[TriggerRow] = &[
 
 /// What ftrace does not have.
 const OWN_ROWS: &[TriggerRow] = &[
+    ("", Nothing, &["hist:keys=common_pid:vals=value.max"]),
     (
-        "hist:keys=common_pid:vals=value.max",
-        Nothing,
-        &["hist:keys=common_pid:vals=value.max"],
-    ),
-    (
-        "hist:keys=common_pid:vals=value.min,value.max,value.avg",
+        "",
         Nothing,
         &["hist:keys=common_pid:vals=value.min,value.max,value.avg"],
     ),
-    (
-        "hist:keys=common_pid:vals=value.quantiles",
-        Nothing,
-        &["hist:keys=common_pid:vals=value.quantiles"],
-    ),
+    ("", Nothing, &["hist:keys=common_pid:vals=value.quantiles"]),
 ];
 
 fn rows() -> impl Iterator<Item = (Maker, &'static TriggerRow)> {
@@ -185,7 +157,11 @@ fn rows() -> impl Iterator<Item = (Maker, &'static TriggerRow)> {
     numbers.chain(STRING_ROWS.iter().map(|row| (STRINGS, row)))
 }
 
-fn name_of(&(name, recorded, _): &TriggerRow) -> String {
+fn name_of(&(name, recorded, triggers): &TriggerRow) -> String {
+    let name = match name {
+        "" => triggers.concat(),
+        _ => name.into(),
+    };
     format!("{name}, {}", recorded.words())
 }
 
