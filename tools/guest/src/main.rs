@@ -4,7 +4,7 @@
 //!
 //! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
 //! whose name contains one of the texts and none of those after a `!`. `rtguest bench [PART]...`
-//! and `rtguest breakdown [text|trigger]` tell what events cost (see `bench`). `--root DIR`
+//! and `rtguest breakdown [text|trigger|dynamic|latency]` tell what events cost (see `bench`). `--root DIR`
 //! points the suite at another tree: with `--root /sys/kernel/tracing` it checks its own
 //! idea of ftrace against the kernel's, and skips what only rtracefs promises.
 
@@ -89,7 +89,7 @@ enum Command {
 }
 
 const USAGE: &str =
-    "usage: rtguest --list | bench [PART]... | breakdown [text|trigger] | run [[--filter] TEXT]... [--root DIR] \
+    "usage: rtguest --list | bench [PART]... | breakdown [text|trigger|dynamic|latency] | run [[--filter] TEXT]... [--root DIR] \
                      [--module FILE] [--stress FILE]";
 
 /// The first of the files that is there, or the first.

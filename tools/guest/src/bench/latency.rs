@@ -3,7 +3,7 @@
 //! What the tracers of latencies add to what they trace.
 
 use super::kernel::Kernel;
-use super::outside::ticks;
+use super::outside::{mark_begin, mark_end, ticks};
 use super::table::{Row, Table};
 use crate::check::Check;
 use crate::sys;
@@ -12,7 +12,7 @@ use crate::Context;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How often a row is measured, and over how many wake-ups. The least is told: the others had a timer in them.
 const ROUNDS: usize = 12;
@@ -128,17 +128,23 @@ fn told(root: &Path) -> Check<f64> {
 
 /// Instructions of a cycle of timerlat by the tree at `root`: the interrupt, its thread, two records.
 fn cycle(root: &Path) -> Check<f64> {
+    let (without, _) = work();
+    let (with, us) = with_timerlat(root, work)?;
+    Ok(added(without, with, us, CYCLE_US))
+}
+
+/// Calls `run` while timerlat of the tree at `root` measures.
+fn with_timerlat<T>(root: &Path, run: impl FnOnce() -> T) -> Check<T> {
     let top = Tree::at(root);
     let before = top.get(CYCLE)?;
     let own = Instance::new(root, "rtg-bench")?;
-    let (without, _) = work();
     top.set(CYCLE, &CYCLE_US.to_string())?;
     own.set("current_tracer", "timerlat")?;
-    let (with, us) = work();
+    let result = run();
     own.set("current_tracer", "nop")?;
     top.set(CYCLE, before.trim())?;
     own.remove()?;
-    Ok(added(without, with, us, CYCLE_US))
+    Ok(result)
 }
 
 /// Instructions of the same without a tracer: a timer that wakes up a thread.
@@ -192,4 +198,38 @@ pub fn measure(context: &Context, table: &mut Table) -> Check {
     let row = Row::new("a timer that wakes up a thread, and nothing else");
     table.add(row.kernel(bare_cycle()?));
     Ok(())
+}
+
+/// How long the kernel may be busy with what was set up before.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Runs the work once between the marks of the plugin; returns a line for scripts/breakdown: the cycles that were in it.
+fn window(name: &str) -> String {
+    // What was set up before has been freed by then.
+    std::thread::sleep(SETTLED);
+    let since = Instant::now();
+    mark_begin();
+    for step in 0..STEPS {
+        std::hint::black_box(step);
+    }
+    mark_end();
+    let cycles = since.elapsed().as_micros() as u64 / u64::from(CYCLE_US);
+    format!("{cycles} {name}\n")
+}
+
+/// Looks at cycles of timerlat one by one, beside those of a thread that does nothing and of no thread.
+pub fn windows(context: &Context) -> Check<String> {
+    let kernel = Kernel::load()?;
+    let mut text = window("nothing");
+    text += &window("no cycle");
+    text += &kernel.with_cycle(CYCLE_US, || window("a timer that wakes up a thread"))?;
+    let reference = Tree::at(&context.reference);
+    let tracers = reference.get("available_tracers")?;
+    let roots = [(&context.reference, "ftrace"), (&context.root, "rtrace")];
+    for (root, name) in roots {
+        if name == "rtrace" || tracers.contains("timerlat") {
+            with_timerlat(root, || text += &window(&format!("{name}, timerlat")))?;
+        }
+    }
+    Ok(text)
 }

@@ -63,7 +63,7 @@ pub fn run(context: &Context, names: &[String]) -> Check {
     write_out("bench.json", table.json().as_bytes())
 }
 
-/// Runs what scripts/breakdown looks at: the loops of rtbench, `text` or `trigger`. Leaves beside it in `/out` what that needs to know: the
+/// Runs what scripts/breakdown looks at: the loops of rtbench, or what is named. Leaves beside it in `/out` what that needs to know: the
 /// order of the runs, and where functions are.
 pub fn breakdown(context: &Context, names: &[String]) -> Check {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -73,7 +73,8 @@ pub fn breakdown(context: &Context, names: &[String]) -> Check {
         ["text"] => outside::windows(context)?,
         ["trigger"] => trigger::windows(context)?,
         ["dynamic"] => dynamic::windows(context)?,
-        _ => fail!("only 'text', 'trigger' and 'dynamic' can be told apart, not {names:?}"),
+        ["latency"] => latency::windows(context)?,
+        _ => fail!("no breakdown of {names:?}"),
     };
     let symbols = fs::read("/proc/kallsyms").map_err(|e| format!("/proc/kallsyms: {e}"))?;
     write_out("windows", windows.as_bytes())?;

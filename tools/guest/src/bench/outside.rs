@@ -44,13 +44,13 @@ pub fn ticks() -> u64 {
 }
 
 /// What `tools/guest/bench/plugin.c` takes for the first of two marks: for everything else a no-op.
-fn mark_begin() {
+pub(super) fn mark_begin() {
     // SAFETY: A `nop` whose address is not accessed.
     unsafe { core::arch::asm!(".byte 0x0f, 0x1f, 0x80, 1, 114, 116, 98", options(nostack)) };
 }
 
 /// The second one.
-fn mark_end() {
+pub(super) fn mark_end() {
     // SAFETY: A `nop` whose address is not accessed.
     unsafe { core::arch::asm!(".byte 0x0f, 0x1f, 0x80, 2, 114, 116, 98", options(nostack)) };
 }
