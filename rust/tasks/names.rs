@@ -40,16 +40,10 @@ use crate::{
     }, //
 };
 use core::ptr::null_mut;
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    },
-};
+use kernel::prelude::*;
 
 /// What is known of a task besides its pid.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Facts {
     /// Nothing when `tgid` alone is remembered.
     name: Option<[u64; 2]>,
@@ -92,33 +86,35 @@ impl NameSlot {
         }
     }
 
-    /// Remembers what `new` knows of the task `pid`; what it does not know stays.
-    fn save(&self, pid: u64, new: Facts) {
-        let merged = || match self.pid.load() == pid {
-            true => {
-                let old = self.facts();
-                let tgid = if new.tgid != 0 { new.tgid } else { old.tgid };
-                let name = new.name.or(old.name);
-                (old, Facts { name, tgid })
-            }
-            false => (
-                Facts {
-                    name: None,
-                    tgid: 0,
-                },
-                new,
-            ),
+    /// Returns whether it holds what is `wanted` of a task; anything when a writer is writing.
+    #[inline(always)]
+    fn has(&self, wanted: u64, task: &kernel::task::Task) -> bool {
+        let rest = self.rest.load();
+        let has_name = || {
+            let ([first, second], name) = (&self.name, task::name(task));
+            rest & HAS_NAME != 0 && [first.load(), second.load()] == name
         };
-        let (old, wanted) = merged();
-        if old == wanted {
-            return;
-        }
+        self.pid.load() == task.pid() as u64
+            && (wanted & NAMES == 0 || has_name())
+            && (wanted & TGIDS == 0 || rest as u32 == compat::thread_group(task) as u32)
+    }
+
+    /// Remembers what `new` knows of the task `pid`; what it does not know stays.
+    #[inline(never)]
+    fn save(&self, pid: u64, new: Facts) {
         let version = self.version.load();
         if version & 1 != 0 || !self.version.cas(version, version.wrapping_add(1)) {
             return;
         }
-        // Again: only now there is no other writer.
-        let (_, wanted) = merged();
+        // Only now there is no other writer.
+        let mut wanted = new;
+        if self.pid.load() == pid {
+            let old = self.facts();
+            wanted.name = new.name.or(old.name);
+            if new.tgid == 0 {
+                wanted.tgid = old.tgid;
+            }
+        }
         self.pid.store(pid);
         for (word, new) in self.name.iter().zip(wanted.name.unwrap_or_default()) {
             word.store(new);
@@ -262,20 +258,20 @@ impl Task {
 }
 
 /// Which facts are remembered: [`NAMES`], [`TGIDS`].
-static WANTED: Atomic<u32> = Atomic::new(0);
-const NAMES: u32 = 1;
-const TGIDS: u32 = 2;
+static WANTED: SharedU64 = SharedU64::zero();
+const NAMES: u64 = 1;
+const TGIDS: u64 = 2;
 
 /// Chooses what is remembered while there is a [`NameRecording`].
 pub(crate) fn remember(names: bool, tgids: bool) {
     let bits = if names { NAMES } else { 0 } | if tgids { TGIDS } else { 0 };
-    WANTED.store(bits, Relaxed);
+    WANTED.store(bits);
 }
 
 /// Remembers the tasks that run just now, which may have come before there was a [`NameRecording`], and then
 /// nothing any more. Process context; may sleep.
 pub(crate) fn rest() {
-    let wanted = WANTED.load(Relaxed);
+    let wanted = WANTED.load();
     if wanted == 0 {
         return;
     }
@@ -284,30 +280,36 @@ pub(crate) fn rest() {
             save(table, wanted, kernel::current!());
         }
     });
-    WANTED.store(0, Relaxed);
+    WANTED.store(0);
 }
 
 /// Remembers a task.
-fn save(table: &NameTable, wanted: u32, task: &kernel::task::Task) {
+#[inline(always)]
+fn save(table: &NameTable, wanted: u64, task: &kernel::task::Task) {
     let (pid, tgid) = (task.pid(), compat::thread_group(task));
+    let Some(place) = table.place(pid as u64) else {
+        return;
+    };
+    // As it is at nearly every switch.
+    if place.has(wanted, task) || pid <= 0 {
+        return;
+    }
     let facts = Facts {
         name: (wanted & NAMES != 0).then(|| task::name(task)),
         tgid: if wanted & TGIDS != 0 { tgid as u32 } else { 0 },
     };
-    if let (1.., Some(place)) = (pid, table.place(pid as u64)) {
-        place.save(pid as u64, facts);
-    }
+    place.save(pid as u64, facts);
 }
 
 /// Remembers the tasks of a switch. Interrupts are disabled.
 extern "C" fn on_switch(
-    wanted: &Atomic<u32>,
+    wanted: &SharedU64,
     _preempt: bool,
     prev: &kernel::task::Task,
     next: &kernel::task::Task,
     _prev_state: c_uint,
 ) {
-    let wanted = wanted.load(Relaxed);
+    let wanted = wanted.load();
     if wanted == 0 {
         return;
     }
