@@ -52,18 +52,13 @@ use crate::{
         hwlat,
         osnoise,
         sampled as samplers,
+        setting::Setting,
         timerlat,
         workload, //
     }, //
 };
 use core::fmt::Write;
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
-};
+use kernel::prelude::*;
 
 const MAX_LATENCY: &CStr = c"tracing_max_latency";
 
@@ -194,7 +189,7 @@ fn show_sampler_period(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
 /// `latency_sampler/period_us`.
 fn store_sampler_period(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let period = sampled::parse_period(command).map_err(refused)?;
-    samplers::period().store(period, Relaxed);
+    samplers::period().set(period);
     Ok(())
 }
 
@@ -260,12 +255,12 @@ fn store_stop_total(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     Ok(())
 }
 
-fn show_number(number: &Atomic<u64>, text: &mut Text) -> Result {
-    writeln!(text, "{}", number.load(Relaxed)).map_err(no_memory)
+fn show_number(number: &Setting, text: &mut Text) -> Result {
+    writeln!(text, "{}", number.get()).map_err(no_memory)
 }
 
-fn store_number(number: &Atomic<u64>, command: &[u8]) -> Result {
-    number.store(number::parse(command).map_err(refused)?, Relaxed);
+fn store_number(number: &Setting, command: &[u8]) -> Result {
+    number.set(number::parse(command).map_err(refused)?);
     Ok(())
 }
 
@@ -297,6 +292,6 @@ fn show_tick_period(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
 /// `osnoise/timerlat_period_us`.
 fn store_tick_period(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
     let period = parse_period(command).map_err(refused)?;
-    timerlat::period().store(period, Relaxed);
+    timerlat::period().set(period);
     Ok(())
 }

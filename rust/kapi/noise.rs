@@ -26,15 +26,21 @@ pub(super) static NOISES: LazyPerCpu<OwnCpuNoise> = LazyPerCpu::new();
 /// Returns the time, of the clock `local`. Any context.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
-    CpuPin::with(|_| clock::read(ClockId::Local))
+    CpuPin::with(time)
+}
+
+/// Returns the same time, on the CPU of the pin. Any context.
+#[inline(always)]
+pub(crate) fn time(_: &CpuPin) -> u64 {
+    clock::read(ClockId::Local)
 }
 
 /// Calls `f` with what takes this CPU, with preemption disabled.
 #[inline(always)]
-pub(crate) fn here(f: impl FnOnce(&OwnCpuNoise)) {
+pub(crate) fn here(f: impl FnOnce(&CpuPin, &OwnCpuNoise)) {
     CpuPin::with(|pin| {
         if let Some(noise) = NOISES.this(pin) {
-            f(noise);
+            f(pin, noise);
         }
     });
 }

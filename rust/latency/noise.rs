@@ -182,10 +182,16 @@ impl<W: LocalWord> CpuNoise<W> {
     }
 
     /// A section of `kind` begins.
+    #[inline(always)]
     pub(crate) fn enter(&self, kind: NoiseKind, now: impl Fn() -> u64) {
-        if self.on.get() == 0 {
-            return;
+        if self.on.get() != 0 {
+            self.open(kind, now);
         }
+    }
+
+    /// The same while sections are of interest.
+    #[inline(always)]
+    fn open(&self, kind: NoiseKind, now: impl Fn() -> u64) {
         let sections = self.sections(kind);
         let (start, taken) = self.time_with(&self.taken, now);
         sections.start.set(start);
@@ -196,10 +202,17 @@ impl<W: LocalWord> CpuNoise<W> {
     }
 
     /// A section of `kind` ends. Returns what it took; `None` if its beginning was not seen.
+    #[inline(always)]
     pub(crate) fn leave(&self, kind: NoiseKind, now: impl Fn() -> u64) -> Option<Noise> {
-        if self.on.get() == 0 {
-            return None;
+        match self.on.get() {
+            0 => None,
+            _ => self.close(kind, now),
         }
+    }
+
+    /// The same while sections are of interest.
+    #[inline(always)]
+    fn close(&self, kind: NoiseKind, now: impl Fn() -> u64) -> Option<Noise> {
         let sections = self.sections(kind);
         if sections.open.get() == 0 {
             return None;
@@ -224,10 +237,10 @@ impl<W: LocalWord> CpuNoise<W> {
         let workload = self.pid.get();
         let noise = match u64::from(prev) == workload {
             true => None,
-            false => self.leave(NoiseKind::Thread, &now),
+            false => self.close(NoiseKind::Thread, &now),
         };
         if u64::from(next) != workload {
-            self.enter(NoiseKind::Thread, now);
+            self.open(NoiseKind::Thread, now);
         }
         noise
     }

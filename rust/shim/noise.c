@@ -17,9 +17,7 @@ static void rt_irq_entry(void *data, int irq, struct irqaction *action)
 
 static void rt_irq_exit(void *data, int irq, struct irqaction *action, int ret)
 {
-	const char *name = action->name ?: "";
-
-	rtrace_noise_irq_leave(irq, name, strlen(name));
+	rtrace_noise_irq_leave(irq, action->name ?: "");
 }
 
 static void rt_vector_entry(void *data, int vector)
@@ -29,7 +27,7 @@ static void rt_vector_entry(void *data, int vector)
 
 static void rt_vector_exit(void *data, int vector)
 {
-	rtrace_noise_irq_leave(vector, data, strlen(data));
+	rtrace_noise_irq_leave(vector, data);
 }
 
 static void rt_switch(void *data, bool preempt, struct task_struct *prev,

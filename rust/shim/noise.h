@@ -10,7 +10,7 @@
 
 /* In Rust, see rust/tracers/noise.rs: an interrupt or a soft interrupt begins or ends. */
 void rtrace_noise_irq_enter(void);
-void rtrace_noise_irq_leave(int vector, const char *name, unsigned long len);
+void rtrace_noise_irq_leave(int vector, const char *name);
 void rtrace_noise_softirq_enter(void);
 void rtrace_noise_softirq_leave(unsigned int vector);
 /* In Rust: the CPU goes from one task to another. */

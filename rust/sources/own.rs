@@ -74,6 +74,9 @@ impl OwnEvent {
     /// wherever it is enabled. Any context, with preemption disabled once.
     #[inline(always)]
     pub(super) fn record(&self, more: usize, fill: impl Fn(&mut [u8])) {
+        if !self.is_on() {
+            return;
+        }
         let size = self.size.saturating_add(more);
         // SAFETY: Preemption is disabled by the callers, the tracers, until they return.
         let pin = unsafe { CpuPin::assume() };

@@ -9,6 +9,7 @@
 //! NMIs are not told from the hardware: the kernel tells no module when one begins and ends.
 
 use super::{
+    setting::Setting,
     Host,
     Tracer, //
 };
@@ -68,8 +69,8 @@ crate::kapi::global::global_mutex! {
 }
 
 /// When and how long is searched, and on which CPU: changed under [`STATE`], read by the threads.
-static WINDOW: Atomic<u64> = Atomic::new(SearchTimes::USUAL.window());
-static WIDTH: Atomic<u64> = Atomic::new(SearchTimes::USUAL.width());
+static WINDOW: Setting = Setting::of(SearchTimes::USUAL.window());
+static WIDTH: Setting = Setting::of(SearchTimes::USUAL.width());
 /// Changed by a thread as well, which goes from one CPU to the next no more.
 static MODE: Atomic<u32> = Atomic::new(HwlatMode::RoundRobin as u32);
 
@@ -157,7 +158,7 @@ impl HwlatSearch {
     /// Searches once, on this CPU, where interrupts are disabled.
     fn once(&self, sink: &Sink, threshold_ns: u64) {
         let now = || clock::read(ClockId::Local);
-        let width = WIDTH.load(Relaxed);
+        let width = WIDTH.get();
         let mut search = GapSearch::new(now(), threshold_ns / 1_000);
         let mut wall_ns = 0;
         loop {
@@ -214,7 +215,7 @@ pub(crate) fn set_mode(mode: HwlatMode) -> Result {
 
 /// Returns when and how long is searched.
 pub(crate) fn times() -> SearchTimes {
-    SearchTimes::of(WINDOW.load(Relaxed), WIDTH.load(Relaxed))
+    SearchTimes::of(WINDOW.get(), WIDTH.get())
 }
 
 /// Changes when and how long is searched, from the next search on.
@@ -227,8 +228,8 @@ pub(crate) fn change_times(
 ) -> Result<(), Errno> {
     let _turn = STATE.lock();
     let times = change(times())?;
-    WINDOW.store(times.window(), Relaxed);
-    WIDTH.store(times.width(), Relaxed);
+    WINDOW.set(times.window());
+    WIDTH.set(times.width());
     Ok(())
 }
 

@@ -212,10 +212,9 @@ impl UserLoad {
             return Err(EINVAL);
         }
         if self.begun {
-            let Some(latency) = body.record(TickContext::User) else {
+            let Some(latency) = body.record(TickContext::User, true) else {
                 return Ok(());
             };
-            raise(latency);
             body.here.noise().answered();
             body.stop_after(latency);
         } else {
@@ -231,7 +230,7 @@ impl UserLoad {
         let next = self.tick.body().here.advance();
         self.tick.wait(next);
         let body = self.tick.body();
-        if let Some(latency) = body.record(TickContext::Thread) {
+        if let Some(latency) = body.record(TickContext::Thread, false) {
             if body.stop_after(latency) {
                 raise(latency);
             }
@@ -241,14 +240,15 @@ impl UserLoad {
 }
 
 impl LoadBody {
-    /// Records how long ago the last tick was due, and returns it; `None` if none was.
-    fn record(&self, context: TickContext) -> Option<u64> {
+    /// Records how long ago the last tick was due, and returns it; `None` if none was. `raises` is that of [`record`].
+    fn record(&self, context: TickContext, raises: bool) -> Option<u64> {
         let latency = self.here.latency()?;
-        record(&TimerlatSample {
+        let sample = TimerlatSample {
             number: self.here.ticks(),
             context,
             latency,
-        });
+        };
+        record(&sample, raises);
         Some(latency)
     }
 

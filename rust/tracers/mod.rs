@@ -19,6 +19,7 @@ mod noise;
 mod nop;
 pub(crate) mod osnoise;
 pub(crate) mod sampled;
+pub(crate) mod setting;
 pub(crate) mod timerlat;
 mod wakeup;
 pub(crate) mod workload;
@@ -50,10 +51,6 @@ use crate::{
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
         Arc,
         Mutex, //
     }, //
@@ -242,16 +239,16 @@ pub(crate) fn keep_maximum(sink: &Sink) -> bool {
 }
 
 /// The threshold of the top instance, in nanoseconds.
-static TOP_THRESHOLD: Atomic<u64> = Atomic::new(0);
+static TOP_THRESHOLD: setting::Setting = setting::Setting::of(0);
 
 /// Remembers the threshold of the top instance, in nanoseconds: tracers that serve several instances heed it.
 pub(crate) fn set_top_threshold(ns: u64) {
-    TOP_THRESHOLD.store(ns, Relaxed);
+    TOP_THRESHOLD.set(ns);
 }
 
 /// Returns the threshold of the top instance, in nanoseconds.
 fn top_threshold() -> u64 {
-    TOP_THRESHOLD.load(Relaxed)
+    TOP_THRESHOLD.get()
 }
 
 /// All tracers, in the order of `available_tracers`.

@@ -8,30 +8,36 @@
 use crate::{
     kapi::noise::{
         here,
-        now, //
+        time, //
     },
     latency::noise::NoiseKind,
     sources::osnoise, //
 };
 use core::slice;
-use kernel::prelude::*;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// An interrupt begins.
 #[no_mangle]
 extern "C" fn rtrace_noise_irq_enter() {
-    here(|noise| noise.enter(NoiseKind::Irq, now));
+    here(|pin, noise| noise.enter(NoiseKind::Irq, || time(pin)));
 }
 
 /// An interrupt ends.
 ///
 /// # Safety
 ///
-/// `name` is its name, of `len` bytes.
+/// `name` is its name, which ends with a NUL.
 #[no_mangle]
-unsafe extern "C" fn rtrace_noise_irq_leave(vector: i32, name: *const c_char, len: usize) {
-    here(|noise| {
-        if let Some(noise) = noise.leave(NoiseKind::Irq, now) {
-            // SAFETY: The caller promises so many bytes, which stay for this call.
+unsafe extern "C" fn rtrace_noise_irq_leave(vector: i32, name: *const c_char) {
+    here(|pin, noise| {
+        let noise = noise.leave(NoiseKind::Irq, || time(pin));
+        if let Some(noise) = noise.filter(|_| osnoise::has_irq_noise()) {
+            // SAFETY: The caller promises a string.
+            let len = unsafe { bindings::strlen(name) };
+            // SAFETY: It has so many bytes, which stay for this call.
             let name = unsafe { slice::from_raw_parts(name.cast(), len) };
             osnoise::irq_noise(vector, name, noise);
         }
@@ -41,14 +47,15 @@ unsafe extern "C" fn rtrace_noise_irq_leave(vector: i32, name: *const c_char, le
 /// A soft interrupt begins.
 #[no_mangle]
 extern "C" fn rtrace_noise_softirq_enter() {
-    here(|noise| noise.enter(NoiseKind::SoftIrq, now));
+    here(|pin, noise| noise.enter(NoiseKind::SoftIrq, || time(pin)));
 }
 
 /// A soft interrupt ends.
 #[no_mangle]
 extern "C" fn rtrace_noise_softirq_leave(vector: u32) {
-    here(|noise| {
-        if let Some(noise) = noise.leave(NoiseKind::SoftIrq, now) {
+    here(|pin, noise| {
+        let noise = noise.leave(NoiseKind::SoftIrq, || time(pin));
+        if let Some(noise) = noise.filter(|_| osnoise::has_softirq_noise()) {
             osnoise::softirq_noise(vector, noise);
         }
     });
@@ -57,8 +64,9 @@ extern "C" fn rtrace_noise_softirq_leave(vector: u32) {
 /// The CPU goes from the current task, whose pid is `prev`, to that with the pid `next`.
 #[no_mangle]
 extern "C" fn rtrace_noise_switch(prev: u32, next: u32) {
-    here(|noise| {
-        if let Some(noise) = noise.switch(prev, next, now) {
+    here(|pin, noise| {
+        let noise = noise.switch(prev, next, || time(pin));
+        if let Some(noise) = noise.filter(|_| osnoise::has_thread_noise()) {
             osnoise::thread_noise(prev, noise);
         }
     });

@@ -8,6 +8,7 @@
 //! module when one begins and ends, so that what they took is in what they interrupted.
 
 use super::{
+    setting::Setting,
     workload::{
         self,
         each_user,
@@ -51,20 +52,14 @@ use crate::{
     sources::osnoise as events,
     text::errno::Errno, //
 };
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
-};
+use kernel::prelude::*;
 
 /// Nanoseconds of a microsecond.
 const NS_PER_US: u64 = 1_000;
 
 /// When and how long is measured. Read by the threads.
-static PERIOD: Atomic<u64> = Atomic::new(MeasureTimes::USUAL.period());
-static RUNTIME: Atomic<u64> = Atomic::new(MeasureTimes::USUAL.runtime());
+static PERIOD: Setting = Setting::of(MeasureTimes::USUAL.period());
+static RUNTIME: Setting = Setting::of(MeasureTimes::USUAL.runtime());
 /// What the thread of each CPU does.
 struct OsnoiseThread;
 
@@ -126,14 +121,16 @@ fn measure() {
         softirqs: counts.softirqs as u32,
         threads: counts.threads as u32,
     };
-    CpuPin::with(|_| events::osnoise_sample(&sample));
-    each_user(|pin, sink, _| {
-        // The pin disables preemption once. What is refused is in the counters of the buffer.
-        let base = Base::new(format::OSNOISE.id, 1);
-        let _ = sink.record(pin, base, RECORD, |rest| sample.fill(rest));
-        if sink.is_on() {
-            sink.raise_max_latency(search.longest);
-        }
+    CpuPin::with(|pin| {
+        events::osnoise_sample(&sample);
+        each_user(pin, |sink, _| {
+            // The pin disables preemption once. What is refused is in the counters of the buffer.
+            let base = Base::new(format::OSNOISE.id, 1);
+            let _ = sink.record(pin, base, RECORD, |rest| sample.fill(rest));
+            if sink.is_on() {
+                sink.raise_max_latency(search.longest);
+            }
+        });
     });
     let stop = workload::stop(true);
     if stop != 0 && sample.noise > stop {
@@ -154,7 +151,7 @@ impl Noises {
     /// Measures for the runtime. `irqs_off` says whether interrupts are disabled, `yields` whether other
     /// threads may run when they wish.
     fn run(&mut self, noise: &noise::OwnCpuNoise, irqs_off: bool, yields: bool) {
-        let runtime = RUNTIME.load(Relaxed).saturating_mul(NS_PER_US);
+        let runtime = RUNTIME.get().saturating_mul(NS_PER_US);
         let stop = workload::stop(false).saturating_mul(NS_PER_US);
         let threshold = workload::threshold();
         let first_nmi = noise::nmis();
@@ -201,7 +198,7 @@ impl Noises {
 
 /// Returns when and how long is measured.
 pub(crate) fn times() -> MeasureTimes {
-    MeasureTimes::of(PERIOD.load(Relaxed), RUNTIME.load(Relaxed))
+    MeasureTimes::of(PERIOD.get(), RUNTIME.get())
 }
 
 /// Changes when and how long is measured, from the next time on.
@@ -214,8 +211,8 @@ pub(crate) fn change_times(
 ) -> Result<(), Errno> {
     let _turn = workload::lock();
     let times = change(times())?;
-    PERIOD.store(times.period(), Relaxed);
-    RUNTIME.store(times.runtime(), Relaxed);
+    PERIOD.set(times.period());
+    RUNTIME.set(times.runtime());
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use super::{
         LatencyInstance, //
     },
     longest::LongestTrace,
+    setting::Setting,
     Host,
     KeptMaximum,
     Tracer, //
@@ -77,13 +78,7 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 
 /// Nanoseconds of a microsecond.
@@ -98,7 +93,7 @@ crate::kapi::global::global_mutex! {
 }
 
 /// Microseconds between two looks.
-static PERIOD: Atomic<u64> = Atomic::new(USUAL_PERIOD);
+static PERIOD: Setting = Setting::of(USUAL_PERIOD);
 
 /// The instance that has the tracer.
 static INSTANCE: FollowedArc<LatencyInstance> = FollowedArc::none();
@@ -106,12 +101,12 @@ static INSTANCE: FollowedArc<LatencyInstance> = FollowedArc::none();
 static LONGEST: IrqLock<LongestTrace> = IrqLock::new(LongestTrace::new());
 
 /// Returns the setting of that name.
-pub(crate) fn period() -> &'static Atomic<u64> {
+pub(crate) fn period() -> &'static Setting {
     &PERIOD
 }
 
 fn period_ns() -> u64 {
-    PERIOD.load(Relaxed).saturating_mul(NS_PER_US)
+    PERIOD.get().saturating_mul(NS_PER_US)
 }
 
 /// A tracer that is chosen.

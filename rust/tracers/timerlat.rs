@@ -5,6 +5,7 @@
 
 use super::{
     load::UserLoads,
+    setting::Setting,
     workload::{
         self,
         each_user,
@@ -37,7 +38,8 @@ use crate::{
             self,
             Tick,
             TickBody, //
-        }, //
+        },
+        words::SharedU64, //
     },
     latency::{
         osnoise::NoiseOptions,
@@ -49,16 +51,11 @@ use crate::{
             USUAL_PERIOD, //
         }, //
     },
+    ring::port::SharedWord as _,
     sources::osnoise as events,
     text::rest::RecordRest, //
 };
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
-};
+use kernel::prelude::*;
 
 /// Nanoseconds of a microsecond.
 const NS_PER_US: u64 = 1_000;
@@ -70,26 +67,26 @@ const PRIORITY: u32 = 95;
 const MOST_CALLERS: usize = 64;
 
 /// Microseconds between two ticks.
-static PERIOD: Atomic<u64> = Atomic::new(USUAL_PERIOD);
+static PERIOD: Setting = Setting::of(USUAL_PERIOD);
 /// Threads with this latency, in microseconds, record the stack that their timer interrupted; 0: none does.
-static PRINT_STACK: Atomic<u64> = Atomic::new(0);
+static PRINT_STACK: Setting = Setting::of(0);
 /// Microseconds between the ticks of two CPUs, with the option.
-static ALIGN: Atomic<u64> = Atomic::new(0);
+static ALIGN: Setting = Setting::of(0);
 /// The time of the last tick that others are aligned to; 0 when there is none.
-static ALIGNED: Atomic<u64> = Atomic::new(0);
+static ALIGNED: SharedU64 = SharedU64::zero();
 
 /// Returns the setting of that name.
-pub(crate) fn period() -> &'static Atomic<u64> {
+pub(crate) fn period() -> &'static Setting {
     &PERIOD
 }
 
 /// Returns the setting of that name.
-pub(crate) fn print_stack() -> &'static Atomic<u64> {
+pub(crate) fn print_stack() -> &'static Setting {
     &PRINT_STACK
 }
 
 /// Returns the setting of that name.
-pub(crate) fn align() -> &'static Atomic<u64> {
+pub(crate) fn align() -> &'static Setting {
     &ALIGN
 }
 
@@ -97,30 +94,37 @@ pub(crate) fn align() -> &'static Atomic<u64> {
 pub(super) struct TimerlatCpu {
     noise: &'static OwnCpuNoise,
     /// When the timer is due, in nanoseconds.
-    next: Atomic<u64>,
-    /// Number of ticks.
-    ticks: Atomic<u32>,
+    next: SharedU64,
+    /// Number of ticks; a record has the lower half.
+    ticks: SharedU64,
     /// The callers that the timer interrupted, and their number.
-    callers: [Atomic<u64>; MOST_CALLERS],
-    depth: Atomic<usize>,
+    callers: [SharedU64; MOST_CALLERS],
+    depth: SharedU64,
 }
 
-/// Records a latency wherever the tracer is on, on this CPU.
-pub(super) fn record(sample: &TimerlatSample) {
-    CpuPin::with(|_| events::timerlat_sample(sample));
-    each_user(|pin, sink, _| {
-        let base = Base::new(format::TIMERLAT.id, 1);
-        // What is refused is in the counters of the buffer.
-        let _ = sink.record(pin, base, RECORD, |rest| sample.fill(rest));
+/// Records a latency wherever the tracer is on, on this CPU. `raises` says whether it counts for the longest one.
+pub(super) fn record(sample: &TimerlatSample, raises: bool) {
+    CpuPin::with(|pin| {
+        events::timerlat_sample(sample);
+        each_user(pin, |sink, _| {
+            let base = Base::new(format::TIMERLAT.id, 1);
+            // What is refused is in the counters of the buffer.
+            let _ = sink.record(pin, base, RECORD, |rest| sample.fill(rest));
+            if raises && sink.is_on() {
+                sink.raise_max_latency(sample.latency);
+            }
+        });
     });
 }
 
 /// Raises the longest latency.
 pub(super) fn raise(latency: u64) {
-    each_user(|_, sink, _| {
-        if sink.is_on() {
-            sink.raise_max_latency(latency);
-        }
+    CpuPin::with(|pin| {
+        each_user(pin, |sink, _| {
+            if sink.is_on() {
+                sink.raise_max_latency(latency);
+            }
+        });
     });
 }
 
@@ -129,10 +133,10 @@ impl TimerlatCpu {
     pub(super) fn new(noise: &'static OwnCpuNoise) -> Self {
         Self {
             noise,
-            next: Atomic::new(0),
-            ticks: Atomic::new(0),
-            callers: [const { Atomic::new(0) }; MOST_CALLERS],
-            depth: Atomic::new(0),
+            next: SharedU64::zero(),
+            ticks: SharedU64::zero(),
+            callers: [const { SharedU64::zero() }; MOST_CALLERS],
+            depth: SharedU64::zero(),
         }
     }
 
@@ -143,23 +147,23 @@ impl TimerlatCpu {
 
     /// Returns the number of ticks.
     pub(super) fn ticks(&self) -> u32 {
-        self.ticks.load(Relaxed)
+        self.ticks.load() as u32
     }
 
     /// Returns how many nanoseconds ago the timer was due; `None` if it is not yet.
     pub(super) fn latency(&self) -> Option<u64> {
-        tick::now().checked_sub(self.next.load(Relaxed))
+        tick::now().checked_sub(self.next.load())
     }
 
     /// Has the ticks begin from now on.
     pub(super) fn begin(&self) {
-        self.next.store(tick::now(), Relaxed);
+        self.next.store(tick::now());
     }
 
     /// Returns when the next tick is due, from now on.
     pub(super) fn advance(&self) -> u64 {
         let next = self.after();
-        self.next.store(next, Relaxed);
+        self.next.store(next);
         next
     }
 
@@ -168,41 +172,50 @@ impl TimerlatCpu {
         CpuPin::with(|pin| {
             stack::with_callers(pin, |callers| {
                 for (place, caller) in self.callers.iter().zip(callers) {
-                    place.store(*caller, Relaxed);
+                    place.store(*caller);
                 }
-                self.depth.store(callers.len().min(MOST_CALLERS), Relaxed);
+                self.depth.store(callers.len().min(MOST_CALLERS) as u64);
             });
         });
     }
 
     /// Records the callers, if the latency is long enough.
+    #[inline]
     pub(super) fn print_stack(&self, us: u64) {
-        let least = PRINT_STACK.load(Relaxed);
-        if least == 0 || least > us {
-            return;
+        let least = PRINT_STACK.get();
+        if least != 0 && least <= us {
+            self.record_stack();
         }
-        let depth = self.depth.load(Relaxed);
-        let callers = self.callers.iter().take(depth);
-        each_user(|pin, sink, _| {
-            let base = Base::new(format::KERNEL_STACK.id, 1);
-            let size = STACK_HEAD.saturating_add(depth.saturating_mul(8));
-            // What is refused is in the counters of the buffer.
-            let _ = sink.record(pin, base, size, |rest| {
-                let callers = callers.clone().map(|caller| caller.load(Relaxed));
-                RecordRest::of(rest).long(depth as u64).longs(callers);
+    }
+
+    /// Records the callers.
+    fn record_stack(&self) {
+        let depth = self.depth.load();
+        let callers = self.callers.iter().take(depth as usize);
+        CpuPin::with(|pin| {
+            each_user(pin, |sink, _| {
+                let base = Base::new(format::KERNEL_STACK.id, 1);
+                let size = STACK_HEAD.saturating_add(callers.len().saturating_mul(8));
+                // What is refused is in the counters of the buffer.
+                let _ = sink.record(pin, base, size, |rest| {
+                    let callers = callers.clone().map(SharedU64::load);
+                    RecordRest::of(rest).long(depth).longs(callers);
+                });
             });
         });
     }
 
     /// Returns when the tick after that of `self.next` is due, not before now.
     fn after(&self) -> u64 {
-        let period = PERIOD.load(Relaxed).saturating_mul(NS_PER_US).max(1);
-        let mut next = self.next.load(Relaxed).saturating_add(period);
-        if options().has(NoiseOptions::ALIGN) && self.ticks.load(Relaxed) == 0 {
+        let period = PERIOD.get().saturating_mul(NS_PER_US).max(1);
+        let mut next = self.next.load().saturating_add(period);
+        if options().has(NoiseOptions::ALIGN) && self.ticks.load() == 0 {
             next = aligned(next);
         }
-        let late = tick::now().saturating_sub(next);
-        next.saturating_add(late.div_ceil(period).saturating_mul(period))
+        match tick::now().saturating_sub(next) {
+            0 => next,
+            late => next.saturating_add(late.div_ceil(period).saturating_mul(period)),
+        }
     }
 
     /// Measures until the thread is to end.
@@ -213,12 +226,12 @@ impl TimerlatCpu {
             .begin(Some(kernel::current!().pid() as u32), true);
         while !threads::should_stop() {
             let latency = self.latency().unwrap_or(0);
-            record(&TimerlatSample {
+            let sample = TimerlatSample {
                 number: self.ticks(),
                 context: TickContext::Thread,
                 latency,
-            });
-            raise(latency);
+            };
+            record(&sample, true);
             let us = latency / NS_PER_US;
             self.print_stack(us);
             self.noise.answered();
@@ -241,13 +254,13 @@ const STACK_HEAD: usize = 16;
 /// Returns the first tick of a CPU, whose own would be at `next`, aligned to those of the others.
 fn aligned(next: u64) -> u64 {
     loop {
-        let last = ALIGNED.load(Relaxed);
+        let last = ALIGNED.load();
         let mine = match last {
             0 => next,
-            last => last.saturating_add(ALIGN.load(Relaxed).saturating_mul(NS_PER_US)),
+            last => last.saturating_add(ALIGN.get().saturating_mul(NS_PER_US)),
         };
         // Each failure is another thread's success.
-        if ALIGNED.cmpxchg(last, mine, Relaxed).is_ok() {
+        if ALIGNED.cas(last, mine) {
             return mine;
         }
     }
@@ -256,18 +269,18 @@ fn aligned(next: u64) -> u64 {
 impl TickBody for TimerlatCpu {
     fn due(&self, now: u64) {
         self.noise.tick();
-        let latency = now.saturating_sub(self.next.load(Relaxed));
-        let number = self.ticks.load(Relaxed).wrapping_add(1);
-        self.ticks.store(number, Relaxed);
-        record(&TimerlatSample {
-            number,
+        let latency = now.saturating_sub(self.next.load());
+        self.ticks.store(self.ticks.load().wrapping_add(1));
+        let sample = TimerlatSample {
+            number: self.ticks(),
             context: TickContext::Irq,
             latency,
-        });
+        };
+        record(&sample, false);
         let (stop, us) = (workload::stop(false), latency / NS_PER_US);
         if stop != 0 && us >= stop {
             // The thread would be too late to record it.
-            if stop <= PRINT_STACK.load(Relaxed) {
+            if stop <= PRINT_STACK.get() {
                 self.keep_stack();
                 self.print_stack(us);
             }
@@ -277,7 +290,7 @@ impl TickBody for TimerlatCpu {
     }
 
     fn woken(&self) {
-        if PRINT_STACK.load(Relaxed) != 0 {
+        if PRINT_STACK.get() != 0 {
             self.keep_stack();
         }
     }
@@ -330,7 +343,7 @@ impl Workload for TimerlatTracer {
 /// `ENOMEM`.
 fn prepare() -> Result {
     stack::prepare()?;
-    ALIGNED.store(0, Relaxed);
+    ALIGNED.store(0);
     Ok(())
 }
 

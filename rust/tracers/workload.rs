@@ -7,6 +7,7 @@
 
 use super::{
     load::UserLoads,
+    setting::Setting,
     Host, //
 };
 use crate::{
@@ -82,10 +83,10 @@ static USERS: GracePlaces<MeasuredInstance, MOST> =
     GracePlaces::of([const { MeasuredInstance::none() }; MOST]);
 
 /// The options of both tracers. Changed under [`STATE`].
-static OPTIONS: Atomic<u32> = Atomic::new(NoiseOptions::USUAL.word());
+static OPTIONS: Setting = Setting::of(NoiseOptions::USUAL.word() as u64);
 /// Tracing stops at a longer noise or latency, or a longer sum of noises in a period, in microseconds; 0: it does not.
-static STOP: Atomic<u64> = Atomic::new(0);
-static STOP_TOTAL: Atomic<u64> = Atomic::new(0);
+static STOP: Setting = Setting::of(0);
+static STOP_TOTAL: Setting = Setting::of(0);
 
 /// Whether something made a measurement wrong.
 static TAINTED: Atomic<bool> = Atomic::new(false);
@@ -238,25 +239,26 @@ impl MeasureState {
 }
 
 /// Calls `f` with each instance that records. Any context.
-pub(super) fn each_user(mut f: impl FnMut(&CpuPin, &Sink, &MeasuredInstance)) {
-    CpuPin::with(|pin| {
-        for user in USERS.iter() {
-            if let Some(sink) = user.sink.get() {
-                f(pin, sink, user);
-            }
+#[inline(always)]
+pub(super) fn each_user(_: &CpuPin, mut f: impl FnMut(&Sink, &MeasuredInstance)) {
+    for user in USERS.iter() {
+        if let Some(sink) = user.sink.get() {
+            f(sink, user);
         }
-    });
+    }
 }
 
 /// Returns the threshold of noises, in nanoseconds: the least that an instance has, or that of the top
 /// instance.
 pub(super) fn threshold() -> u64 {
     let mut least = u64::MAX;
-    each_user(|_, _, user| {
-        let own = user.functions.get().map_or(0, |of| of.rules().threshold());
-        if own != 0 {
-            least = least.min(own);
-        }
+    CpuPin::with(|pin| {
+        each_user(pin, |_, user| {
+            let own = user.functions.get().map_or(0, |of| of.rules().threshold());
+            if own != 0 {
+                least = least.min(own);
+            }
+        });
     });
     match (least, super::top_threshold()) {
         (u64::MAX, 0) => USUAL_THRESHOLD,
@@ -280,36 +282,44 @@ pub(super) fn stop_tracing_for(why: &str) {
 
 /// Stops tracing, and says `more` of why.
 fn stop_saying(more: fmt::Arguments<'_>) {
-    each_user(|pin, sink, user| {
+    CpuPin::with(|pin| {
         let cpu = pin.cpu();
-        say(
-            pin,
-            sink,
-            user,
-            format_args!("stop tracing hit on cpu {cpu}{more}\n\0"),
-        );
-        sink.switch(false);
-        sink.want(WANT_NEWS);
+        each_user(pin, |sink, user| {
+            say(
+                pin,
+                sink,
+                user,
+                format_args!("stop tracing hit on cpu {cpu}{more}\n\0"),
+            );
+            sink.switch(false);
+            sink.want(WANT_NEWS);
+        });
     });
 }
 
 /// Records `text`, which ends with a NUL, in all instances that are not the top one, as something that makes the
 /// measurement wrong. Any context.
 pub(super) fn taint(text: fmt::Arguments<'_>) {
-    each_user(|pin, sink, user| say(pin, sink, user, text));
+    CpuPin::with(|pin| each_user(pin, |sink, user| say(pin, sink, user, text)));
     TAINTED.store(true, Relaxed);
 }
 
 /// Returns whether the current thread, which measures, is to leave because a task waits for it to go to another CPU; that
 /// is something that makes the measurement wrong.
+#[inline]
 pub(super) fn is_to_leave() -> bool {
     let leaves = threads::is_to_move();
     if leaves {
-        taint(format_args!(
-            "migration requested to osnoise threads, leaving.\0"
-        ));
+        taint_by_move();
     }
     leaves
+}
+
+#[cold]
+fn taint_by_move() {
+    taint(format_args!(
+        "migration requested to osnoise threads, leaving.\0"
+    ));
 }
 
 /// Returns whether a measurement was wrong.
@@ -338,7 +348,7 @@ fn say(pin: &CpuPin, sink: &Sink, user: &MeasuredInstance, what: fmt::Arguments<
 /// Returns whether an instance records. Any context.
 pub(super) fn is_on() -> bool {
     let mut on = false;
-    each_user(|_, sink, _| on |= sink.is_on());
+    CpuPin::with(|pin| each_user(pin, |sink, _| on |= sink.is_on()));
     on
 }
 
@@ -478,15 +488,15 @@ pub(super) fn follow(host: &Host<'_>, workload: &'static dyn Workload) -> Result
 /// Returns the noise, in microseconds, beyond which tracing stops, or that of the sum in a period; 0: it does
 /// not.
 pub(crate) fn stop(total: bool) -> u64 {
-    stop_word(total).load(Relaxed)
+    stop_setting(total).get()
 }
 
 /// Changes that.
 pub(crate) fn set_stop(total: bool, us: u64) {
-    stop_word(total).store(us, Relaxed);
+    stop_setting(total).set(us);
 }
 
-fn stop_word(total: bool) -> &'static Atomic<u64> {
+fn stop_setting(total: bool) -> &'static Setting {
     match total {
         true => &STOP_TOTAL,
         false => &STOP,
@@ -495,7 +505,7 @@ fn stop_word(total: bool) -> &'static Atomic<u64> {
 
 /// Returns the options.
 pub(crate) fn options() -> NoiseOptions {
-    NoiseOptions::of_word(OPTIONS.load(Relaxed))
+    NoiseOptions::of_word(OPTIONS.get() as u32)
 }
 
 /// Changes the options; a measurement begins anew.
@@ -512,7 +522,7 @@ pub(crate) fn change_options(
     if options.has(NoiseOptions::PANIC) {
         return Err(EINVAL);
     }
-    state.restart(|_| OPTIONS.store(options.word(), Relaxed))
+    state.restart(|_| OPTIONS.set(options.word().into()))
 }
 
 /// Writes the CPUs that are measured, as a list.
