@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The fast path of counting an event that is not in the ring for a histogram with references and synthetic events:
-//! keys are numbers of the event, and so are the variables and what the synthetic events get, or numbers that
-//! references give, or the result of one operator.
+//! The fast path of counting an event that is not in the ring for a histogram with references and actions: keys are
+//! numbers of the event, and so are the variables and what the synthetic events get, or numbers that references give,
+//! or the result of one operator. For those that are strings, and for actions that keep something, see
+//! [`super::quick_kept`].
 //!
 //! As on the fast path of [`super::quick`] there is an entry for most events. The number that a reference takes is
 //! gone when that is known, so that the rest is done here for every event.
@@ -20,6 +21,7 @@ use super::{
         HistDeed,
         KeptExtras,
         LinkedCounter,
+        SyntheticRecorder,
         FEW, //
     },
     quick::{
@@ -32,19 +34,20 @@ use super::{
         FirstCounter,
         NearCounter,
         QuickEffect, //
+    },
+    quick_kept::{
+        QuickKept,
+        ROW, //
+    },
+    quick_number::{
+        LinkedHit,
+        LinkedNumber, //
     }, //
 };
 use crate::{
     hist::{
-        expr::{
-            ExprNode,
-            ExprOp,
-            ExprSource,
-            Modifier, //
-        },
-        load::NumberLoad,
-        parameter::Parameter,
-        plan::Plan, //
+        plan::Plan,
+        variable::VariableKind, //
     },
     kapi::{
         percpu::PinRef,
@@ -61,98 +64,26 @@ use kernel::{
     sync::Arc, //
 };
 
-/// What numbers are made of.
-struct LinkedHit<'a> {
-    record: RecordToRead<'a>,
-    env: QuickEnv,
-    /// What references have.
-    references: [u64; FEW],
-    /// The variables, as this event sets them.
-    own: [u64; FEW],
+/// A variable that is a number.
+struct QuickVariable {
+    at: usize,
+    number: LinkedNumber,
 }
 
-/// An operand.
-#[derive(Clone, Copy)]
-enum LinkedOperand {
-    Load(QuickLoad),
-    Reference(u8),
-    Variable(u8),
-    Constant(u64),
-}
-
-impl LinkedOperand {
-    /// Returns that of a node which is an atom; `None` if it takes more than a step.
-    fn of(plan: &Plan, node: u8) -> Option<Self> {
-        let atom = plan.nodes.atom(node)?;
-        if matches!(atom.modifier, Modifier::Buckets(_)) {
-            return None;
-        }
-        match atom.source {
-            _ if atom.source.is_text() => None,
-            ExprSource::Reference(at, _) if atom.modifier != Modifier::Log2 => {
-                Some(Self::Reference(at))
+impl QuickVariable {
+    /// Returns those of a plan; `None` if one takes more than an operator.
+    fn all(plan: &Plan) -> Result<Option<KVec<Self>>> {
+        let mut all = KVec::new();
+        for (at, variable) in (0..).zip(plan.variables()) {
+            if variable.text != 0 {
+                continue;
             }
-            ExprSource::Constant(number) if atom.modifier != Modifier::Log2 => {
-                Some(Self::Constant(number))
+            match LinkedNumber::of(plan, variable.node) {
+                Some(number) => all.push(Self { at, number }, GFP_KERNEL)?,
+                None => return Ok(None),
             }
-            _ => QuickLoad::of(&NumberLoad::of(&plan.nodes, node)).map(Self::Load),
         }
-    }
-
-    #[inline(always)]
-    fn number(&self, hit: &LinkedHit<'_>) -> u64 {
-        let among = |numbers: &[u64; FEW], at: u8| numbers.get(usize::from(at)).copied();
-        match *self {
-            Self::Load(load) => load.read::<WITH_TIME>(hit.record.words(), &hit.env),
-            Self::Reference(at) => among(&hit.references, at).unwrap_or(0),
-            Self::Variable(at) => among(&hit.own, at).unwrap_or(0),
-            Self::Constant(number) => number,
-        }
-    }
-}
-
-/// A number.
-#[derive(Clone, Copy)]
-struct LinkedNumber {
-    first: LinkedOperand,
-    then: Option<(ExprOp, LinkedOperand)>,
-}
-
-impl LinkedNumber {
-    /// Returns that of an operand.
-    fn sole(first: LinkedOperand) -> Self {
-        Self { first, then: None }
-    }
-
-    /// Returns that of a node; `None` if it takes more than an operator.
-    fn of(plan: &Plan, node: u8) -> Option<Self> {
-        match plan.nodes.get(node) {
-            ExprNode::Atom(_) => LinkedOperand::of(plan, node).map(Self::sole),
-            ExprNode::Binary(op, left, right) => Some(Self {
-                first: LinkedOperand::of(plan, left)?,
-                then: Some((op, LinkedOperand::of(plan, right)?)),
-            }),
-            ExprNode::Negated(_) => None,
-        }
-    }
-
-    /// Returns that of a parameter.
-    fn of_parameter(plan: &Plan, parameter: &Parameter) -> Option<Self> {
-        match *parameter {
-            Parameter::Variable(at) => Some(Self::sole(LinkedOperand::Variable(at))),
-            Parameter::Reference(_, shape) if shape.is_text() => None,
-            Parameter::Reference(at, _) => Some(Self::sole(LinkedOperand::Reference(at))),
-            Parameter::Node(node) => Self::of(plan, node),
-        }
-    }
-
-    #[inline(always)]
-    fn number(&self, hit: &LinkedHit<'_>) -> u64 {
-        let first = self.first.number(hit);
-        match self.then {
-            None => first,
-            Some((op, second)) => op.of(first, second.number(hit)),
-        }
+        Ok(Some(all))
     }
 }
 
@@ -162,67 +93,103 @@ struct QuickReference {
     variable: usize,
     /// Whether it takes the number.
     once: bool,
+    /// Of a string: which one it is among those of its histogram, from 1.
+    text: usize,
 }
 
 impl QuickReference {
-    /// Returns those of a histogram; `None` if one is to a string or a stack.
-    fn all(hist: &Hist) -> Result<Option<KVec<Self>>> {
+    /// Returns those of a histogram. `None` if one is to a stack, or to a string that has not room in a row of `ROW`
+    /// words after the first, or a second one to a string.
+    fn all<const ROW: usize>(hist: &Hist) -> Result<Option<KVec<Self>>> {
+        let plan = hist.plan();
+        let has_room = match plan.referred_texts() {
+            0 => true,
+            1 => hist.referred_words() < ROW,
+            _ => false,
+        };
+        if !has_room {
+            return Ok(None);
+        }
         let mut all = KVec::new();
-        for (reference, source) in hist.plan().references().iter().zip(hist.sources()) {
-            if reference.shape.is_text() {
-                return Ok(None);
-            }
+        for (reference, source) in plan.references().iter().zip(hist.sources()) {
+            let variable = usize::from(reference.variable);
+            let text = match reference.shape.kind {
+                VariableKind::Number => 0,
+                VariableKind::String => {
+                    let variable = source.plan().variables().get(variable);
+                    variable.map_or(0, |variable| variable.text.into())
+                }
+                VariableKind::Stack => return Ok(None),
+            };
             let reference = Self {
                 counts: source.counts().clone(),
-                variable: reference.variable.into(),
+                variable,
                 once: reference.once,
+                text,
             };
             all.push(reference, GFP_KERNEL)?;
         }
         Ok(Some(all))
     }
 
-    /// Returns the number that the entry of a key has, if it has one.
+    /// Gets the number that the entry of a key has, or copies its string. `None` if it has none.
     #[inline(always)]
-    fn number(&self, key: &[u64]) -> Option<u64> {
+    fn resolve<const ROW: usize>(
+        &self,
+        key: &[u64],
+        number: &mut u64,
+        text: &mut [u64; ROW],
+    ) -> Option<()> {
         let counts = self.counts.current()?;
-        counts.map.variable(key, self.variable, self.once)
+        if ROW == 0 || self.text == 0 {
+            *number = counts.map.variable(key, self.variable, self.once)?;
+            return Some(());
+        }
+        let texts = counts.texts.get(self.text.wrapping_sub(1))?;
+        let is_there = texts.read(counts.map.find(key)?, text);
+        is_there.then_some(())
     }
 }
 
-/// A synthetic event that is recorded, and what it gets.
-struct QuickSynthetic {
+/// What an event leads to beside the numbers of its entry. `ROW` is that of [`LinkedHit`].
+pub(super) trait QuickDeeds<const ROW: usize>: Send + Sync + Sized + 'static {
+    /// Returns that of a counter; `None` if it is more than is done so.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn of(counter: &LinkedCounter, plan: &Plan) -> Result<Option<Self>>;
+
+    /// Does it for an event that was counted in `entry`. Any context.
+    fn run(&self, hit: &LinkedHit<'_, ROW>, counts: &Counts, entry: usize, pin: PinRef<'_>);
+}
+
+/// A synthetic event that is recorded, and the numbers that it gets.
+pub(super) struct QuickSynthetic {
     event: Arc<SyntheticEvent>,
     numbers: KVec<LinkedNumber>,
 }
 
 impl QuickSynthetic {
-    /// Returns those of a counter, in the order of its actions; `None` if one of these is of another kind.
-    fn all(counter: &LinkedCounter, plan: &Plan) -> Result<Option<KVec<Self>>> {
-        let mut all = KVec::new();
-        for deed in &counter.deeds {
-            let HistDeed::Record(recorder) = deed else {
-                return Ok(None);
-            };
-            if recorder.parameters.len() > FEW || !recorder.synthetic.has_numbers_alone() {
-                return Ok(None);
-            }
-            let mut numbers = KVec::new();
-            for parameter in &recorder.parameters {
-                match LinkedNumber::of_parameter(plan, parameter) {
-                    Some(number) => numbers.push(number, GFP_KERNEL)?,
-                    None => return Ok(None),
-                }
-            }
-            let event = recorder.synthetic.event();
-            all.push(Self { event, numbers }, GFP_KERNEL)?;
+    /// Returns that of a recorder; `None` if it gets more than numbers.
+    pub(super) fn of(recorder: &SyntheticRecorder, plan: &Plan) -> Result<Option<Self>> {
+        if recorder.parameters.len() > FEW || !recorder.synthetic.has_numbers_alone() {
+            return Ok(None);
         }
-        Ok(Some(all))
+        let mut numbers = KVec::new();
+        for parameter in &recorder.parameters {
+            match LinkedNumber::of_parameter(plan, parameter) {
+                Some(number) => numbers.push(number, GFP_KERNEL)?,
+                None => return Ok(None),
+            }
+        }
+        let event = recorder.synthetic.event();
+        Ok(Some(Self { event, numbers }))
     }
 
     /// Records it for a hit, if it is enabled anywhere. Any context.
     #[inline(always)]
-    fn record(&self, hit: &LinkedHit<'_>, pin: PinRef<'_>) {
+    pub(super) fn record<const ROW: usize>(&self, hit: &LinkedHit<'_, ROW>, pin: PinRef<'_>) {
         if !self.event.may_be_recorded() {
             return;
         }
@@ -234,19 +201,48 @@ impl QuickSynthetic {
     }
 }
 
+/// Synthetic events alone, in the order of the actions.
+struct QuickSynthetics(KVec<QuickSynthetic>);
+
+impl QuickDeeds<0> for QuickSynthetics {
+    fn of(counter: &LinkedCounter, plan: &Plan) -> Result<Option<Self>> {
+        if !matches!(counter.more, KeptExtras::Nothing) {
+            return Ok(None);
+        }
+        let mut all = KVec::new();
+        for deed in &counter.deeds {
+            let HistDeed::Record(recorder) = deed else {
+                return Ok(None);
+            };
+            match QuickSynthetic::of(recorder, plan)? {
+                Some(synthetic) => all.push(synthetic, GFP_KERNEL)?,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Self(all)))
+    }
+
+    #[inline(always)]
+    fn run(&self, hit: &LinkedHit<'_, 0>, _: &Counts, _: usize, pin: PinRef<'_>) {
+        for synthetic in &self.0 {
+            synthetic.record(hit, pin);
+        }
+    }
+}
+
 /// Counts events as `counter` does, by `KEYS` numbers.
-struct QuickLinkedCounter<const KEYS: usize> {
+struct QuickLinkedCounter<const KEYS: usize, const ROW: usize, D> {
     counter: LinkedCounter,
     /// Those of `counter`.
     counts: Arc<SharedCounts>,
     clock: QuickClock,
     keys: [QuickLoad; KEYS],
     references: KVec<QuickReference>,
-    variables: KVec<LinkedNumber>,
-    synthetics: KVec<QuickSynthetic>,
+    variables: KVec<QuickVariable>,
+    deeds: D,
 }
 
-impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
+impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> QuickLinkedCounter<KEYS, ROW, D> {
     /// Returns the entry of a key that is not in its first slot, in which the event was counted.
     #[cold]
     #[inline(never)]
@@ -260,16 +256,10 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
         let Some(keys) = QuickLoad::all(plan.key_loads()) else {
             return Ok(Err(counter));
         };
-        let mut variables = KVec::new();
-        for variable in plan.variables() {
-            let Some(number) = LinkedNumber::of(plan, variable.node) else {
-                return Ok(Err(counter));
-            };
-            variables.push(number, GFP_KERNEL)?;
-        }
-        let (Some(references), Some(synthetics)) = (
-            QuickReference::all(&counter.hist)?,
-            QuickSynthetic::all(&counter, plan)?,
+        let (Some(variables), Some(references), Some(deeds)) = (
+            QuickVariable::all(plan)?,
+            QuickReference::all::<ROW>(&counter.hist)?,
+            D::of(&counter, plan)?,
         ) else {
             return Ok(Err(counter));
         };
@@ -279,7 +269,7 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
             keys,
             references,
             variables,
-            synthetics,
+            deeds,
             counter,
         };
         let boxed: KBox<dyn Effect> = KBox::new(QuickEffect(this), GFP_KERNEL)?;
@@ -288,7 +278,9 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
 }
 
 /// No event: the number that a reference takes would be gone.
-impl<const KEYS: usize> NearCounter for QuickLinkedCounter<KEYS> {
+impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> NearCounter
+    for QuickLinkedCounter<KEYS, ROW, D>
+{
     type Counter = LinkedCounter;
     type Record<'a> = RecordToRead<'a>;
 
@@ -303,7 +295,9 @@ impl<const KEYS: usize> NearCounter for QuickLinkedCounter<KEYS> {
 }
 
 // SAFETY: There is no `words_end`: nothing is promised of words.
-unsafe impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
+unsafe impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> FirstCounter
+    for QuickLinkedCounter<KEYS, ROW, D>
+{
     type Near = Self;
 
     fn near(&self) -> &Self {
@@ -323,14 +317,14 @@ unsafe impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
             record,
             env: QuickEnv::of(file, pin, self.clock),
             references: [0; FEW],
+            text: [0; ROW],
             own: [0; FEW],
         };
         let key = QuickLoad::read_all::<WITH_TIME, KEYS>(&self.keys, record.words(), &hit.env);
         for (place, reference) in hit.references.iter_mut().zip(&self.references) {
-            match reference.number(&key) {
-                Some(number) => *place = number,
+            if reference.resolve(&key, place, &mut hit.text).is_none() {
                 // It is not one to count.
-                None => return Some(()),
+                return Some(());
             }
         }
         let cpu = hit.env.cpu as usize;
@@ -338,18 +332,14 @@ unsafe impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
         let Some(entry) = known.or_else(|| self.count_slowly(counts, cpu, key)) else {
             return Some(());
         };
-        let mut at = 0usize;
         for variable in &self.variables {
-            let number = variable.number(&hit);
-            if let Some(place) = hit.own.get_mut(at) {
+            let number = variable.number.number(&hit);
+            if let Some(place) = hit.own.get_mut(variable.at) {
                 *place = number;
             }
-            counts.map.set_variable(entry, at, number);
-            at = at.wrapping_add(1);
+            counts.map.set_variable(entry, variable.at, number);
         }
-        for synthetic in &self.synthetics {
-            synthetic.record(&hit, pin);
-        }
+        self.deeds.run(&hit, counts, entry, pin);
         Some(())
     }
 }
@@ -362,11 +352,12 @@ unsafe impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
 pub(super) fn quick_linked_counter(mut counter: LinkedCounter) -> Result<KBox<dyn Effect>> {
     let plan = counter.hist.plan();
     let is_small = plan.variables().len().max(plan.references().len()) <= FEW;
-    let counts_alone = plan.values().is_empty() && matches!(counter.more, KeptExtras::Nothing);
-    if is_small && counts_alone && !plan.is_variable() {
+    if is_small && plan.values().is_empty() && !plan.is_variable() {
         let all = [
-            QuickLinkedCounter::<1>::boxed,
-            QuickLinkedCounter::<2>::boxed,
+            QuickLinkedCounter::<1, 0, QuickSynthetics>::boxed,
+            QuickLinkedCounter::<2, 0, QuickSynthetics>::boxed,
+            QuickLinkedCounter::<1, ROW, QuickKept>::boxed,
+            QuickLinkedCounter::<2, ROW, QuickKept>::boxed,
         ];
         for boxed in all {
             counter = match boxed(counter)? {

@@ -249,14 +249,21 @@ pub(super) fn copy_callers(record: &[u8], offset: u32, room: &mut [u64]) -> Opti
     Some(used)
 }
 
-/// Returns the key of an entry whose only key is the name of a task, and its words: as [`Plan::key`] makes it.
+/// Returns the words of the name of a task before its first NUL.
 #[inline(always)]
-pub(crate) fn name_key([first, second]: [u64; COMM / 8]) -> ([u64; 1 + COMM / 8], usize) {
+pub(crate) fn name_words([first, second]: [u64; COMM / 8]) -> [u64; COMM / 8] {
     let (first, ended) = until_nul(first);
     let second = match ended {
         true => 0,
         false => until_nul(second).0,
     };
+    [first, second]
+}
+
+/// Returns the key of an entry whose only key is the name of a task, and its words: as [`Plan::key`] makes it.
+#[inline(always)]
+pub(crate) fn name_key(name: [u64; COMM / 8]) -> ([u64; 1 + COMM / 8], usize) {
+    let [first, second] = name_words(name);
     let words = 1u64
         .wrapping_add((first != 0).into())
         .wrapping_add((second != 0).into());

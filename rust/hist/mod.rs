@@ -60,7 +60,7 @@ pub(crate) mod sort;
 pub(crate) mod tally;
 pub(crate) mod track;
 pub(crate) mod tracked;
-mod value;
+pub(crate) mod value;
 pub(crate) mod variable;
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(crate) struct SavedField {
 impl SavedField {
     /// Returns its words among those that are kept with a number.
     #[inline(always)]
-    pub(super) fn part<'r, W>(&self, kept: &'r [W]) -> &'r [W] {
+    pub(crate) fn part<'r, W>(&self, kept: &'r [W]) -> &'r [W] {
         part(kept, self.at, self.words)
     }
 }

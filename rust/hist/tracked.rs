@@ -91,6 +91,8 @@ impl TrackedShape {
 /// What the entries keep.
 pub(crate) struct TrackedFields<P: Port> {
     shape: TrackedShape,
+    /// Words of a record.
+    stride: usize,
     /// For each entry: in the lower half its record plus 1, in the upper half how often it changed; or 0.
     places: P::Table<P::Shared>,
     records: P::Table<P::Shared>,
@@ -113,6 +115,7 @@ impl<P: Port> TrackedFields<P> {
     ) -> Self {
         Self {
             shape,
+            stride: shape.stride(),
             places,
             records,
             parts,
@@ -146,6 +149,8 @@ impl<P: Port> TrackedFields<P> {
         loop {
             let seen = place.load_acquire();
             let old = match record_of(seen) {
+                // It is not asked for.
+                _ if rule == Rule::Any => return Some(seen),
                 None => 0,
                 // Acquire: the second look comes after it.
                 Some(record) => self
@@ -161,9 +166,10 @@ impl<P: Port> TrackedFields<P> {
     }
 
     fn record(&self, record: usize) -> &[P::Shared] {
-        let stride = self.shape.stride();
-        let words = self.records.get(record.wrapping_mul(stride)..);
-        words.and_then(|words| words.get(..stride)).unwrap_or(&[])
+        let words = self.records.get(record.wrapping_mul(self.stride)..);
+        words
+            .and_then(|words| words.get(..self.stride))
+            .unwrap_or(&[])
     }
 
     #[inline(never)]
@@ -241,6 +247,6 @@ impl<P: Port> TrackedFields<P> {
 
     /// Returns the number of words that [`Self::read`] copies.
     pub(crate) fn record_words(&self) -> usize {
-        self.shape.stride()
+        self.stride
     }
 }

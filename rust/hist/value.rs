@@ -74,7 +74,7 @@ impl Plan {
 
 /// Stores a string, which a NUL may end, of which the last byte of the room is none, as it is always zero.
 #[inline(never)]
-fn store_string<W: SharedWord>(string: &[u8], room: &[W]) {
+pub(crate) fn store_string<W: SharedWord>(string: &[u8], room: &[W]) {
     let most = room.len().saturating_mul(8).saturating_sub(1);
     let string = string.get(..most).unwrap_or(string);
     let words = StringWords::of(string);
@@ -84,7 +84,9 @@ fn store_string<W: SharedWord>(string: &[u8], room: &[W]) {
     }
 }
 
-fn store_words<W: SharedWord>(words: &[u64], room: &[W]) {
+/// Stores words, with zeroes after them.
+#[inline(always)]
+pub(crate) fn store_words<W: SharedWord>(words: &[u64], room: &[W]) {
     let mut words = words.iter().copied();
     for word in room {
         word.store(words.next().unwrap_or(0));
