@@ -23,9 +23,32 @@ static noinline void make_events(struct bench *bench)
 	ended(bench, began, 0);
 }
 
+static noinline void make_pairs(struct bench *bench)
+{
+	u32 i, pairs = bench->wanted;
+	u64 began = rdtsc();
+
+	for (i = 0; i < pairs; i++) {
+		trace_rtbench_event(i, 42);
+		trace_rtbench_end(i, 43);
+	}
+	ended(bench, began, 0);
+}
+
+static const char text[16] = "block/sda";
+
+static noinline void make_names(struct bench *bench)
+{
+	u32 i, events = bench->wanted;
+	u64 began = rdtsc();
+
+	for (i = 0; i < events; i++)
+		trace_rtbench_name(text);
+	ended(bench, began, 0);
+}
+
 static noinline void make_strings(struct bench *bench)
 {
-	static const char text[16] = "block/sda";
 	u32 i, events = bench->wanted;
 	u64 began = rdtsc();
 
@@ -154,6 +177,8 @@ const struct row event_rows[] = {
 	{ .name = "call", .measure = call_function },
 	{ .name = "inside", .measure = call_inside },
 	{ .name = "event", .measure = make_events },
+	{ .name = "pair", .measure = make_pairs },
+	{ .name = "name", .measure = make_names },
 	{ .name = "string", .measure = make_strings },
 	{ .name = "direct", .measure = write_direct },
 	{ .name = "synthetic", .measure = write_synthetic,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The events whose cost is measured: a record of 24 bytes, common fields included, and one of strings. */
+/* The events whose cost is measured: a record of 24 bytes, common fields included, and those of strings. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rtbench
 
@@ -8,7 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-TRACE_EVENT(rtbench_event,
+DECLARE_EVENT_CLASS(rtbench_numbers,
 	TP_PROTO(u64 number, u64 value),
 	TP_ARGS(number, value),
 	TP_STRUCT__entry(
@@ -22,7 +22,31 @@ TRACE_EVENT(rtbench_event,
 	TP_printk("number=%llu value=%llu", __entry->number, __entry->value)
 );
 
-/* One with strings, of a fixed length and of any. */
+DEFINE_EVENT(rtbench_numbers, rtbench_event,
+	TP_PROTO(u64 number, u64 value),
+	TP_ARGS(number, value)
+);
+
+/* The end of what the other one begins. */
+DEFINE_EVENT(rtbench_numbers, rtbench_end,
+	TP_PROTO(u64 number, u64 value),
+	TP_ARGS(number, value)
+);
+
+/* A string of a fixed length. */
+TRACE_EVENT(rtbench_name,
+	TP_PROTO(const char *text),
+	TP_ARGS(text),
+	TP_STRUCT__entry(
+		__array(char, name, 16)
+	),
+	TP_fast_assign(
+		memcpy(__entry->name, text, sizeof(__entry->name));
+	),
+	TP_printk("name=%s", __entry->name)
+);
+
+/* One of a fixed length and one of any. */
 TRACE_EVENT(rtbench_string,
 	TP_PROTO(const char *text),
 	TP_ARGS(text),

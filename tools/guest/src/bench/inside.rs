@@ -254,10 +254,6 @@ pub const NUMBERS: Maker = Maker {
     row: "event",
     event: EVENT,
 };
-pub const STRINGS: Maker = Maker {
-    row: "string",
-    event: "events/rtbench/rtbench_string",
-};
 
 /// What a module writes itself: of ftrace a synthetic event, of rtrace a direct one.
 const WRITTEN: [Maker; 2] = [

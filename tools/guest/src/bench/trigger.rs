@@ -2,7 +2,7 @@
 
 //! An event with triggers, measured inside the kernel.
 
-use super::inside::{add_pairs, costs, sides, Maker, Windows, CONTEXTS, FIRST, NUMBERS, STRINGS};
+use super::inside::{add_pairs, costs, sides, Maker, Windows, CONTEXTS, FIRST, NUMBERS};
 use super::kernel::Kernel;
 use super::table::{Row, Table};
 use crate::check::Check;
@@ -33,6 +33,22 @@ use Recorded::{Event, Nothing, Synthetic};
 
 /// A row: what its triggers are, or nothing if its only one says so; what is recorded; the triggers.
 type TriggerRow = (&'static str, Recorded, &'static [&'static str]);
+
+const NAMES: Maker = Maker {
+    row: "name",
+    event: "events/rtbench/rtbench_name",
+};
+const STRINGS: Maker = Maker {
+    row: "string",
+    event: "events/rtbench/rtbench_string",
+};
+/// Two events, of which the other one is [`END`].
+const EVENTS: Maker = Maker {
+    row: "pair",
+    ..NUMBERS
+};
+/// What has the last trigger of a row of [`EVENTS`].
+const END: &str = "events/rtbench/rtbench_end";
 
 const SYNTHETIC_EVENTS: &str = "rtbench_syn u64 d\nrtbench_str char c[]";
 const SYNTHETIC: &str = "events/synthetic/rtbench_syn";
@@ -127,6 +143,37 @@ const NUMBER_ROWS: &[TriggerRow] = &[
     ),
 ];
 
+/// Two events with a trigger each; what is made of them has the time between.
+const EVENTS_ROWS: &[TriggerRow] = &[
+    (
+        "two events and a histogram of each",
+        Nothing,
+        &["hist:keys=common_pid", "hist:keys=common_pid"],
+    ),
+    (
+        "two events with onmatch and the time between",
+        Nothing,
+        TIMES_OF_EVENTS,
+    ),
+    (
+        "two events with onmatch and the time between",
+        Synthetic,
+        TIMES_OF_EVENTS,
+    ),
+];
+
+const TIMES_OF_EVENTS: &[&str] = &[
+    "hist:keys=common_pid:t=common_timestamp.usecs:clock=local",
+    "hist:keys=common_pid:d=common_timestamp.usecs-$t:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d):clock=local",
+];
+
+/// An event that is a string of a fixed length with a trigger.
+const NAME_ROWS: &[TriggerRow] = &[(
+    "hist: keys are its only field, a string of 16 bytes",
+    Nothing,
+    &["hist:keys=name"],
+)];
+
 /// The event of strings with a trigger.
 const STRING_ROWS: &[TriggerRow] = &[
     (
@@ -153,8 +200,14 @@ const OWN_ROWS: &[TriggerRow] = &[
 ];
 
 fn rows() -> impl Iterator<Item = (Maker, &'static TriggerRow)> {
-    let numbers = NUMBER_ROWS.iter().map(|row| (NUMBERS, row));
-    numbers.chain(STRING_ROWS.iter().map(|row| (STRINGS, row)))
+    let all = [
+        (NUMBERS, NUMBER_ROWS),
+        (EVENTS, EVENTS_ROWS),
+        (NAMES, NAME_ROWS),
+        (STRINGS, STRING_ROWS),
+    ];
+    let rows = |(of, rows): (Maker, &'static [TriggerRow])| rows.iter().map(move |row| (of, row));
+    all.into_iter().flat_map(rows)
 }
 
 fn name_of(&(name, recorded, triggers): &TriggerRow) -> String {
@@ -172,14 +225,17 @@ fn while_set<T>(
     &(_, recorded, triggers): &TriggerRow,
     work: impl FnOnce() -> Check<T>,
 ) -> Check<T> {
-    let file = format!("{}/trigger", of.event);
+    let file = |at: usize| {
+        let is_end = of.row == EVENTS.row && at + 1 == triggers.len();
+        format!("{}/trigger", if is_end { END } else { of.event })
+    };
     let enable = match recorded {
         Nothing => None,
         Event => Some(format!("{}/enable", of.event)),
         Synthetic => Some(format!("{SYNTHETIC}/enable")),
     };
-    for trigger in triggers {
-        tree.set(&file, trigger)?;
+    for (at, trigger) in triggers.iter().enumerate() {
+        tree.set(&file(at), trigger)?;
     }
     if let Some(enable) = &enable {
         tree.set(enable, "1")?;
@@ -188,8 +244,8 @@ fn while_set<T>(
     if let Some(enable) = &enable {
         tree.set(enable, "0")?;
     }
-    for trigger in triggers.iter().rev() {
-        tree.set(&file, &format!("!{trigger}"))?;
+    for (at, trigger) in triggers.iter().enumerate().rev() {
+        tree.set(&file(at), &format!("!{trigger}"))?;
     }
     done
 }
