@@ -118,6 +118,8 @@ hash_of() {
 
 # sums_of PATH...: the checksum of each file there, always in the same order.
 sums_of() {
+	# find(1) would take the current folder.
+	(($# > 0)) || die "sums_of without a path"
 	find "$@" -type f -print0 | sort -z | xargs -0 sha256sum
 }
 
