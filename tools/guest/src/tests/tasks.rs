@@ -4,11 +4,12 @@
 
 use super::golden::without_stamp;
 use super::{pair, test, Test};
+use crate::callers;
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::process;
 use crate::sys;
-use crate::tree::Tree;
+use crate::tree::{Instance, Tree};
 use crate::workload;
 use crate::Context;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("tasks.cmdlines_size", 60, cmdlines_size),
     test("tasks.resize_under_load", 60, resize_under_load),
     test("tasks.names_stay", 60, names_stay),
+    test("tasks.changes", 60, changes),
     test("tasks.tgids", 60, tgids),
     test("tasks.tgid_column", 60, tgid_column),
 ];
@@ -199,6 +201,56 @@ fn names_stay(context: &Context) -> Check {
     })?;
     ensure!(known(me)?, "a task that ran all the time is not known");
     own.set(SWITCHES, "0")
+}
+
+/// A switch tells what a known task has changed: a part of its name, or its thread group, for which the option asks
+/// later.
+fn changes(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for tree in [&own, &reference] {
+        with_switches(tree, || {
+            std::thread::scope(|scope| {
+                let renamed = scope.spawn(|| change(tree, &mut report));
+                renamed.join().map_err(|_| "the thread died")?
+            })
+        })?;
+    }
+    report.finish()
+}
+
+/// Changes the calling thread again and again, and looks at what is known of it after a switch.
+fn change(tree: &Instance, report: &mut Report) -> Check {
+    let (top, me) = (tree.top(), sys::thread_id());
+    let known = |file: &str| -> Check<Option<String>> {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        Ok(table(&top, file)?.get(&me).cloned())
+    };
+    let mut last = None;
+    for name in [
+        "rtg-changes-a",
+        "rtg-changes-b",
+        "rtg-Changes-b",
+        "r",
+        "rtg-changes",
+    ] {
+        callers::name_this_thread(name.as_bytes()).map_err(|e| format!("{e:?}"))?;
+        last = Some(name.to_string());
+        let found = known("saved_cmdlines")?;
+        report.expect(found == last, || {
+            format!("{}: {name:?} is {found:?}", tree.shown(""))
+        });
+    }
+    tree.set("options/record-tgid", "1")?;
+    let found = (known("saved_tgids")?, known("saved_cmdlines")?);
+    let process = std::process::id().to_string();
+    report.expect(found == (Some(process), last), || {
+        format!(
+            "{}: a group that is asked for later: {found:?}",
+            tree.shown("")
+        )
+    });
+    tree.set("options/record-tgid", "0")
 }
 
 /// Thread groups of tasks are remembered once the option asks for them.
