@@ -153,7 +153,7 @@ impl QuickReference {
 
 /// What an event leads to beside the numbers of its entry. `ROW` is that of [`LinkedHit`].
 pub(super) trait QuickDeeds<const ROW: usize>: Send + Sync + Sized + 'static {
-    /// Returns that of a counter; `None` if it is more than is done so.
+    /// Returns that of a counter; `None` if that has more to do.
     ///
     /// # Errors
     ///

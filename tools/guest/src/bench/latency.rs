@@ -60,14 +60,19 @@ const OPTIONS: &str = "osnoise/options";
 const CYCLE: &str = "osnoise/timerlat_period_us";
 const CYCLE_US: u32 = 1000;
 
-/// Instructions of a fixed work, and the microseconds that it takes, where looks are taken.
+/// The fixed work.
+fn steps() {
+    for step in 0..STEPS {
+        std::hint::black_box(step);
+    }
+}
+
+/// Instructions of the fixed work, and the microseconds that it takes, where looks are taken.
 fn work() -> (u64, u64) {
     let mut least = (u64::MAX, 0);
     for _ in 0..ROUNDS {
         let (began, since) = (ticks(), Instant::now());
-        for step in 0..STEPS {
-            std::hint::black_box(step);
-        }
+        steps();
         let took = (ticks() - began, since.elapsed().as_micros() as u64);
         least = least.min(took);
     }
@@ -209,9 +214,7 @@ fn window(name: &str) -> String {
     std::thread::sleep(SETTLED);
     let since = Instant::now();
     mark_begin();
-    for step in 0..STEPS {
-        std::hint::black_box(step);
-    }
+    steps();
     mark_end();
     let cycles = since.elapsed().as_micros() as u64 / u64::from(CYCLE_US);
     format!("{cycles} {name}\n")
