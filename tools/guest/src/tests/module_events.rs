@@ -335,12 +335,15 @@ fn records(context: &Context) -> Check {
 /// How often each event has each stack, by names.
 fn stacks_of(tree: &Tree) -> Check<BTreeMap<Vec<String>, usize>> {
     let mut counts = BTreeMap::new();
-    for block in blocks(&tree.get("trace")?) {
-        let event = block[0].split(": ").nth(1).unwrap_or_default();
-        // Without the name of the task.
-        let callers = block[1..].iter().filter(|line| line.starts_with(" => "));
-        let stack = std::iter::once(event).chain(callers.map(String::as_str));
-        *counts.entry(stack.map(String::from).collect()).or_default() += 1;
+    // Of all CPUs together there may be an event of another one before its stack.
+    for cpu in 0..sys::online_cpus() {
+        for block in blocks(&tree.get(&format!("per_cpu/cpu{cpu}/trace"))?) {
+            let event = block[0].split(": ").nth(1).unwrap_or_default();
+            // Without the name of the task.
+            let callers = block[1..].iter().filter(|line| line.starts_with(" => "));
+            let stack = std::iter::once(event).chain(callers.map(String::as_str));
+            *counts.entry(stack.map(String::from).collect()).or_default() += 1;
+        }
     }
     Ok(counts)
 }
