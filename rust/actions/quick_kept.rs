@@ -19,6 +19,7 @@ use super::{
         QuickSynthetic, //
     },
     quick_number::{
+        all_of,
         LinkedHit,
         LinkedNumber, //
     }, //
@@ -143,14 +144,9 @@ impl MadeSynthetic {
         if recorder.parameters.len() > FEW {
             return Ok(None);
         }
-        let mut values = KVec::new();
-        for parameter in &recorder.parameters {
-            match QuickValue::of_parameter(plan, parameter) {
-                Some(value) => values.push(value, GFP_KERNEL)?,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(Self::Values(recorder.synthetic.event(), values)))
+        let parameters = recorder.parameters.iter();
+        let values = all_of(parameters.map(|of| Ok(QuickValue::of_parameter(plan, of))))?;
+        Ok(values.map(|values| Self::Values(recorder.synthetic.event(), values)))
     }
 
     /// Records it for a hit, if it is enabled anywhere. Any context.
@@ -203,14 +199,12 @@ impl QuickSequel {
                 Ok(MadeSynthetic::of(recorder, plan)?.map(QuickSequel::Record))
             }
             Sequel::Save => {
-                let mut saves = KVec::new();
-                for field in plan.kept.saves() {
-                    match QuickValue::of(plan, field.node) {
-                        Some(value) => saves.push((*field, value), GFP_KERNEL)?,
-                        None => return Ok(None),
-                    }
-                }
-                Ok(Some(Self::Save(saves)))
+                let fields = plan.kept.saves().iter();
+                let saves = all_of(fields.map(|field| {
+                    let value = QuickValue::of(plan, field.node);
+                    Ok(value.map(|value| (*field, value)))
+                }))?;
+                Ok(saves.map(Self::Save))
             }
             Sequel::Snapshot => Ok(None),
         }
@@ -306,20 +300,11 @@ impl QuickDeeds<ROW> for QuickKept {
         if matches!(counter.more, KeptExtras::Tallies) {
             return Ok(None);
         }
-        let (mut strings, mut deeds) = (KVec::new(), KVec::new());
-        for variable in plan.texts() {
-            match QuickString::of(plan, variable.node) {
-                Some(string) => strings.push(string, GFP_KERNEL)?,
-                None => return Ok(None),
-            }
-        }
-        for deed in &counter.deeds {
-            match QuickDeed::of(deed, plan)? {
-                Some(deed) => deeds.push(deed, GFP_KERNEL)?,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(Self { strings, deeds }))
+        let texts = plan.texts();
+        let strings = all_of(texts.map(|variable| Ok(QuickString::of(plan, variable.node))))?;
+        let deeds = all_of(counter.deeds.iter().map(|deed| QuickDeed::of(deed, plan)))?;
+        let both = strings.zip(deeds);
+        Ok(both.map(|(strings, deeds)| Self { strings, deeds }))
     }
 
     #[inline(always)]

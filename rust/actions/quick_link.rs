@@ -40,6 +40,7 @@ use super::{
         ROW, //
     },
     quick_number::{
+        all_of,
         LinkedHit,
         LinkedNumber, //
     }, //
@@ -73,17 +74,12 @@ struct QuickVariable {
 impl QuickVariable {
     /// Returns those of a plan; `None` if one takes more than an operator.
     fn all(plan: &Plan) -> Result<Option<KVec<Self>>> {
-        let mut all = KVec::new();
-        for (at, variable) in (0..).zip(plan.variables()) {
-            if variable.text != 0 {
-                continue;
-            }
-            match LinkedNumber::of(plan, variable.node) {
-                Some(number) => all.push(Self { at, number }, GFP_KERNEL)?,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(all))
+        let numbers = (0..).zip(plan.variables());
+        let numbers = numbers.filter(|(_, variable)| variable.text == 0);
+        all_of(numbers.map(|(at, variable)| {
+            let number = LinkedNumber::of(plan, variable.node);
+            Ok(number.map(|number| Self { at, number }))
+        }))
     }
 }
 
@@ -110,8 +106,8 @@ impl QuickReference {
         if !has_room {
             return Ok(None);
         }
-        let mut all = KVec::new();
-        for (reference, source) in plan.references().iter().zip(hist.sources()) {
+        let references = plan.references().iter().zip(hist.sources());
+        all_of(references.map(|(reference, source)| {
             let variable = usize::from(reference.variable);
             let text = match reference.shape.kind {
                 VariableKind::Number => 0,
@@ -121,15 +117,13 @@ impl QuickReference {
                 }
                 VariableKind::Stack => return Ok(None),
             };
-            let reference = Self {
+            Ok(Some(Self {
                 counts: source.counts().clone(),
                 variable,
                 once: reference.once,
                 text,
-            };
-            all.push(reference, GFP_KERNEL)?;
-        }
-        Ok(Some(all))
+            }))
+        }))
     }
 
     /// Gets the number that the entry of a key has, or copies its string. `None` if it has none.
@@ -176,15 +170,10 @@ impl QuickSynthetic {
         if recorder.parameters.len() > FEW || !recorder.synthetic.has_numbers_alone() {
             return Ok(None);
         }
-        let mut numbers = KVec::new();
-        for parameter in &recorder.parameters {
-            match LinkedNumber::of_parameter(plan, parameter) {
-                Some(number) => numbers.push(number, GFP_KERNEL)?,
-                None => return Ok(None),
-            }
-        }
+        let parameters = recorder.parameters.iter();
+        let numbers = all_of(parameters.map(|of| Ok(LinkedNumber::of_parameter(plan, of))))?;
         let event = recorder.synthetic.event();
-        Ok(Some(Self { event, numbers }))
+        Ok(numbers.map(|numbers| Self { event, numbers }))
     }
 
     /// Records it for a hit, if it is enabled anywhere. Any context.
@@ -209,17 +198,12 @@ impl QuickDeeds<0> for QuickSynthetics {
         if !matches!(counter.more, KeptExtras::Nothing) {
             return Ok(None);
         }
-        let mut all = KVec::new();
-        for deed in &counter.deeds {
-            let HistDeed::Record(recorder) = deed else {
-                return Ok(None);
-            };
-            match QuickSynthetic::of(recorder, plan)? {
-                Some(synthetic) => all.push(synthetic, GFP_KERNEL)?,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(Self(all)))
+        let deeds = counter.deeds.iter();
+        let all = all_of(deeds.map(|deed| match deed {
+            HistDeed::Record(recorder) => QuickSynthetic::of(recorder, plan),
+            HistDeed::Track(..) => Ok(None),
+        }))?;
+        Ok(all.map(Self))
     }
 
     #[inline(always)]

@@ -25,6 +25,23 @@ use crate::{
     },
     kapi::scratch::RecordToRead, //
 };
+use kernel::prelude::*;
+
+/// Returns all of what a counter of the fast path is made of; `None` if one of `items` is more than it does.
+///
+/// # Errors
+///
+/// Those of the items, `ENOMEM`.
+pub(super) fn all_of<T>(items: impl Iterator<Item = Result<Option<T>>>) -> Result<Option<KVec<T>>> {
+    let mut all = KVec::new();
+    for item in items {
+        match item? {
+            Some(item) => all.push(item, GFP_KERNEL)?,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(all))
+}
 
 /// What numbers are made of, and strings.
 pub(super) struct LinkedHit<'a, const ROW: usize> {
