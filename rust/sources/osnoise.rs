@@ -269,22 +269,10 @@ pub(crate) fn sample_threshold(noise: Noise, interference: u64) {
     });
 }
 
-/// Returns whether interrupts are told of. Any context.
+/// Returns whether interrupts are told of: a caller need not measure the name of one that is not. Any context.
 #[inline(always)]
 pub(crate) fn has_irq_noise() -> bool {
     IRQ_NOISE.is_on()
-}
-
-/// Returns whether soft interrupts are told of. Any context.
-#[inline(always)]
-pub(crate) fn has_softirq_noise() -> bool {
-    SOFTIRQ_NOISE.is_on()
-}
-
-/// Returns whether threads are told of. Any context.
-#[inline(always)]
-pub(crate) fn has_thread_noise() -> bool {
-    THREAD_NOISE.is_on()
 }
 
 /// The interrupt of this name ended.
@@ -316,6 +304,9 @@ pub(crate) fn softirq_noise(vector: u32, noise: Noise) {
 
 /// The current task, which is about to leave the CPU, has taken it.
 pub(crate) fn thread_noise(pid: u32, noise: Noise) {
+    if !THREAD_NOISE.is_on() {
+        return;
+    }
     let comm = strings::comm();
     THREAD_NOISE.record(0, |record| {
         rest(record)

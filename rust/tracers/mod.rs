@@ -24,6 +24,7 @@ pub(crate) mod timerlat;
 mod wakeup;
 pub(crate) mod workload;
 
+use self::setting::Setting;
 use crate::{
     buffers::Bank,
     hooks::{
@@ -239,7 +240,7 @@ pub(crate) fn keep_maximum(sink: &Sink) -> bool {
 }
 
 /// The threshold of the top instance, in nanoseconds.
-static TOP_THRESHOLD: setting::Setting = setting::Setting::of(0);
+static TOP_THRESHOLD: Setting = Setting::of(0);
 
 /// Remembers the threshold of the top instance, in nanoseconds: tracers that serve several instances heed it.
 pub(crate) fn set_top_threshold(ns: u64) {

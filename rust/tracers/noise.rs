@@ -54,8 +54,7 @@ extern "C" fn rtrace_noise_softirq_enter() {
 #[no_mangle]
 extern "C" fn rtrace_noise_softirq_leave(vector: u32) {
     here(|pin, noise| {
-        let noise = noise.leave(NoiseKind::SoftIrq, || time(pin));
-        if let Some(noise) = noise.filter(|_| osnoise::has_softirq_noise()) {
+        if let Some(noise) = noise.leave(NoiseKind::SoftIrq, || time(pin)) {
             osnoise::softirq_noise(vector, noise);
         }
     });
@@ -65,8 +64,7 @@ extern "C" fn rtrace_noise_softirq_leave(vector: u32) {
 #[no_mangle]
 extern "C" fn rtrace_noise_switch(prev: u32, next: u32) {
     here(|pin, noise| {
-        let noise = noise.switch(prev, next, || time(pin));
-        if let Some(noise) = noise.filter(|_| osnoise::has_thread_noise()) {
+        if let Some(noise) = noise.switch(prev, next, || time(pin)) {
             osnoise::thread_noise(prev, noise);
         }
     });

@@ -11,9 +11,9 @@ use super::{
     setting::Setting,
     workload::{
         self,
-        each_user,
         options,
         stop_tracing,
+        users,
         Measurer,
         Workload, //
     },
@@ -123,14 +123,14 @@ fn measure() {
     };
     CpuPin::with(|pin| {
         events::osnoise_sample(&sample);
-        each_user(pin, |sink, _| {
+        for (sink, _) in users(pin) {
             // The pin disables preemption once. What is refused is in the counters of the buffer.
             let base = Base::new(format::OSNOISE.id, 1);
             let _ = sink.record(pin, base, RECORD, |rest| sample.fill(rest));
             if sink.is_on() {
                 sink.raise_max_latency(search.longest);
             }
-        });
+        }
     });
     let stop = workload::stop(true);
     if stop != 0 && sample.noise > stop {

@@ -11,6 +11,7 @@ use super::{
         each_user,
         options,
         stop_tracing,
+        users,
         Measurer,
         Workload, //
     },
@@ -106,25 +107,23 @@ pub(super) struct TimerlatCpu {
 pub(super) fn record(sample: &TimerlatSample, raises: bool) {
     CpuPin::with(|pin| {
         events::timerlat_sample(sample);
-        each_user(pin, |sink, _| {
+        for (sink, _) in users(pin) {
             let base = Base::new(format::TIMERLAT.id, 1);
             // What is refused is in the counters of the buffer.
             let _ = sink.record(pin, base, RECORD, |rest| sample.fill(rest));
             if raises && sink.is_on() {
                 sink.raise_max_latency(sample.latency);
             }
-        });
+        }
     });
 }
 
 /// Raises the longest latency.
 pub(super) fn raise(latency: u64) {
-    CpuPin::with(|pin| {
-        each_user(pin, |sink, _| {
-            if sink.is_on() {
-                sink.raise_max_latency(latency);
-            }
-        });
+    each_user(|_, sink, _| {
+        if sink.is_on() {
+            sink.raise_max_latency(latency);
+        }
     });
 }
 
@@ -192,15 +191,13 @@ impl TimerlatCpu {
     fn record_stack(&self) {
         let depth = self.depth.load();
         let callers = self.callers.iter().take(depth as usize);
-        CpuPin::with(|pin| {
-            each_user(pin, |sink, _| {
-                let base = Base::new(format::KERNEL_STACK.id, 1);
-                let size = STACK_HEAD.saturating_add(callers.len().saturating_mul(8));
-                // What is refused is in the counters of the buffer.
-                let _ = sink.record(pin, base, size, |rest| {
-                    let callers = callers.clone().map(SharedU64::load);
-                    RecordRest::of(rest).long(depth).longs(callers);
-                });
+        each_user(|pin, sink, _| {
+            let base = Base::new(format::KERNEL_STACK.id, 1);
+            let size = STACK_HEAD.saturating_add(callers.len().saturating_mul(8));
+            // What is refused is in the counters of the buffer.
+            let _ = sink.record(pin, base, size, |rest| {
+                let callers = callers.clone().map(SharedU64::load);
+                RecordRest::of(rest).long(depth).longs(callers);
             });
         });
     }

@@ -238,27 +238,31 @@ impl MeasureState {
     }
 }
 
-/// Calls `f` with each instance that records. Any context.
+/// Returns the instances that record. Any context.
 #[inline(always)]
-pub(super) fn each_user(_: &CpuPin, mut f: impl FnMut(&Sink, &MeasuredInstance)) {
-    for user in USERS.iter() {
-        if let Some(sink) = user.sink.get() {
-            f(sink, user);
+pub(super) fn users(_: &CpuPin) -> impl Iterator<Item = (&Sink, &MeasuredInstance)> {
+    let users = USERS.iter();
+    users.filter_map(|user| user.sink.get().map(|sink| (sink, user)))
+}
+
+/// Calls `f` with each instance that records. Any context.
+pub(super) fn each_user(mut f: impl FnMut(&CpuPin, &Sink, &MeasuredInstance)) {
+    CpuPin::with(|pin| {
+        for (sink, user) in users(pin) {
+            f(pin, sink, user);
         }
-    }
+    });
 }
 
 /// Returns the threshold of noises, in nanoseconds: the least that an instance has, or that of the top
 /// instance.
 pub(super) fn threshold() -> u64 {
     let mut least = u64::MAX;
-    CpuPin::with(|pin| {
-        each_user(pin, |_, user| {
-            let own = user.functions.get().map_or(0, |of| of.rules().threshold());
-            if own != 0 {
-                least = least.min(own);
-            }
-        });
+    each_user(|_, _, user| {
+        let own = user.functions.get().map_or(0, |of| of.rules().threshold());
+        if own != 0 {
+            least = least.min(own);
+        }
     });
     match (least, super::top_threshold()) {
         (u64::MAX, 0) => USUAL_THRESHOLD,
@@ -282,25 +286,23 @@ pub(super) fn stop_tracing_for(why: &str) {
 
 /// Stops tracing, and says `more` of why.
 fn stop_saying(more: fmt::Arguments<'_>) {
-    CpuPin::with(|pin| {
+    each_user(|pin, sink, user| {
         let cpu = pin.cpu();
-        each_user(pin, |sink, user| {
-            say(
-                pin,
-                sink,
-                user,
-                format_args!("stop tracing hit on cpu {cpu}{more}\n\0"),
-            );
-            sink.switch(false);
-            sink.want(WANT_NEWS);
-        });
+        say(
+            pin,
+            sink,
+            user,
+            format_args!("stop tracing hit on cpu {cpu}{more}\n\0"),
+        );
+        sink.switch(false);
+        sink.want(WANT_NEWS);
     });
 }
 
 /// Records `text`, which ends with a NUL, in all instances that are not the top one, as something that makes the
 /// measurement wrong. Any context.
 pub(super) fn taint(text: fmt::Arguments<'_>) {
-    CpuPin::with(|pin| each_user(pin, |sink, user| say(pin, sink, user, text)));
+    each_user(|pin, sink, user| say(pin, sink, user, text));
     TAINTED.store(true, Relaxed);
 }
 
@@ -310,16 +312,11 @@ pub(super) fn taint(text: fmt::Arguments<'_>) {
 pub(super) fn is_to_leave() -> bool {
     let leaves = threads::is_to_move();
     if leaves {
-        taint_by_move();
+        taint(format_args!(
+            "migration requested to osnoise threads, leaving.\0"
+        ));
     }
     leaves
-}
-
-#[cold]
-fn taint_by_move() {
-    taint(format_args!(
-        "migration requested to osnoise threads, leaving.\0"
-    ));
 }
 
 /// Returns whether a measurement was wrong.
@@ -348,7 +345,7 @@ fn say(pin: &CpuPin, sink: &Sink, user: &MeasuredInstance, what: fmt::Arguments<
 /// Returns whether an instance records. Any context.
 pub(super) fn is_on() -> bool {
     let mut on = false;
-    CpuPin::with(|pin| each_user(pin, |sink, _| on |= sink.is_on()));
+    each_user(|_, sink, _| on |= sink.is_on());
     on
 }
 
