@@ -37,9 +37,9 @@
 
 use kapi::{
     compat::parameter,
+    cpu_watch::CpuWatch,
     kernel_btf::KernelBtf,
-    late::Unloading,
-    threads::CpuWatch, //
+    late::Unloading, //
 };
 use kernel::prelude::*;
 use sources::RawWish;

@@ -12,6 +12,7 @@ pub(crate) mod clock;
 pub(crate) mod compat;
 pub(crate) mod context;
 pub(crate) mod cpu_counts;
+pub(crate) mod cpu_watch;
 pub(crate) mod cpus;
 mod deferred;
 pub(crate) mod dir;

@@ -172,26 +172,3 @@ pub(crate) fn move_on(cpus: &[u64]) -> bool {
     // SAFETY: The set has a bit for each possible CPU.
     unsafe { c::rt_thread_move(cpus.as_ptr().cast()) == 0 }
 }
-
-/// Has CPUs tell of coming and going, while this lives.
-pub(crate) struct CpuWatch(());
-
-impl CpuWatch {
-    /// Begins to watch. One at a time.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, `ENOSPC`.
-    pub(crate) fn begin() -> Result<Self> {
-        to_result(c::rt_threads_init())?;
-        to_result(c::rt_watches_init()).inspect_err(|_| c::rt_threads_exit())?;
-        Ok(Self(()))
-    }
-}
-
-impl Drop for CpuWatch {
-    fn drop(&mut self) {
-        c::rt_watches_exit();
-        c::rt_threads_exit();
-    }
-}

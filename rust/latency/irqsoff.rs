@@ -25,7 +25,7 @@ impl BegunSection {
     }
 }
 
-/// The section of one CPU, if one has begun. Used on that CPU alone, with interrupts off.
+/// The section of one CPU, if one has begun. Used on that CPU alone, with interrupts off, or while it runs nothing.
 pub(crate) struct SectionOfCpu<W> {
     begun: W,
     since: W,

@@ -62,6 +62,13 @@ pub(crate) fn set_in_section(pin: &CpuPin, on: bool) {
     }
 }
 
+/// Has the functions of a CPU that runs nothing recorded no longer, when it comes again.
+pub(crate) fn clear_section_of(pin: &CpuPin, cpu: u32) {
+    if let Some(section) = SECTIONS.get(pin).and_then(|sections| sections.of(cpu)) {
+        section.set(0);
+    }
+}
+
 /// Returns whether the functions of this CPU are recorded by those that follow `what`. Any context.
 #[inline(always)]
 pub(super) fn is_here(pin: &CpuPin, what: FollowedPart) -> bool {

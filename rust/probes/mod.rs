@@ -95,6 +95,7 @@ pub(crate) use self::{
         Filter, //
     },
     followed::{
+        clear_section_of,
         set_followed_cpu,
         set_in_section,
         set_sections,

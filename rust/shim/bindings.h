@@ -21,6 +21,7 @@
 #include <linux/tracepoint.h>
 
 #include "callers.h"
+#include "cpus.h"
 #include "events.h"
 #include "exports.h"
 #include "fprobe.h"

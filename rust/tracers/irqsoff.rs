@@ -56,6 +56,7 @@ use crate::{
         }, //
     },
     probes::{
+        clear_section_of,
         set_in_section,
         set_sections,
         FollowedPart,
@@ -265,6 +266,18 @@ impl OffWatcher for OffProbe {
             ended.tell(pin, instance);
         }
     }
+}
+
+/// Forgets the section of a CPU that has gone. It began before the CPU was offline, with interrupts off, and its end is
+/// not told of: the kernel calls no probe on a CPU that is not online.
+#[no_mangle]
+extern "C" fn rtrace_cpu_is_dead(cpu: c_uint) {
+    CpuPin::with(|pin| {
+        let section = INSTANCE.get(pin).and_then(|its| its.sections.of(cpu));
+        if section.is_some_and(|section| section.end().is_some()) {
+            clear_section_of(pin, cpu);
+        }
+    });
 }
 
 /// Begins with `instance`.

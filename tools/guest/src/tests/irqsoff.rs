@@ -454,7 +454,20 @@ fn ends(context: &Context) -> Check {
 
 /// How long a CPU is away: longer than any section.
 const AWAY: Duration = Duration::from_secs(5);
+/// A section that there is on no CPU that is online.
+const LONG: Duration = Duration::from_secs(4);
 const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
+
+/// Has a CPU go, and come again.
+fn away() -> Check {
+    let switch = |value: &str| std::fs::write(ONLINE, value).map_err(|e| format!("{ONLINE}: {e}"));
+    switch("0")?;
+    std::thread::sleep(AWAY);
+    switch("1")?;
+    let there = sys::wait_until(PATIENCE, || sys::online_cpus() > 1);
+    ensure!(there, "it did not come again");
+    Ok(())
+}
 
 /// A CPU that is not online has no latency.
 fn offline(context: &Context) -> Check {
@@ -463,18 +476,18 @@ fn offline(context: &Context) -> Check {
         skip!("no CPU can go");
     }
     own.set("current_tracer", TRACER)?;
-    let switch = |value: &str| std::fs::write(ONLINE, value).map_err(|e| format!("{ONLINE}: {e}"));
-    switch("0")?;
-    std::thread::sleep(AWAY);
-    switch("1")?;
-    let there = sys::wait_until(PATIENCE, || sys::online_cpus() > 1);
-    ensure!(there, "it did not come again");
-    let told = us_of(&own)?;
-    ensure!(
-        told > 0 && u128::from(told) < AWAY.as_micros(),
-        "{told} us: {}",
-        own.get("trace")?
-    );
+    // So short that there are others meanwhile, and so long that none is: the section in which the CPU goes would not
+    // count if the banks were exchanged after its beginning.
+    for most in [0, LONG.as_micros()] {
+        own.set(MOST, &format!("{most}"))?;
+        away()?;
+        let told = us_of(&own)?;
+        ensure!(
+            told > 0 && u128::from(told) < AWAY.as_micros(),
+            "{told} us, first {most} us: {}",
+            own.get("trace")?
+        );
+    }
     // It has sections again.
     some_time(|_| {
         own.set("tracing_on", "1")?;
