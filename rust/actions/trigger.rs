@@ -32,8 +32,8 @@ impl Effect for Recording {
         true
     }
 
-    fn is_due(&self, hit: &Hit<'_>) -> bool {
-        hit.file.sink().is_on() != self.on
+    fn is_due(&self, file: &EventFile) -> bool {
+        file.sink().is_on() != self.on
     }
 
     fn act(&self, hit: &Hit<'_>, _: &[u8]) {
@@ -77,7 +77,7 @@ impl<const HISTS: bool> Effect for Switch<HISTS> {
         !HISTS
     }
 
-    fn is_due(&self, _: &Hit<'_>) -> bool {
+    fn is_due(&self, _: &EventFile) -> bool {
         let target = self.target.get();
         target.is_some_and(|file| HISTS || file.is_off() == self.on)
     }

@@ -45,8 +45,8 @@ pub(crate) trait Effect: Send + Sync {
         false
     }
 
-    /// Returns whether there is something to switch; if not, the event does not count.
-    fn is_due(&self, _hit: &Hit<'_>) -> bool {
+    /// Returns whether there is something to switch for an event of `file`; if not, the event does not count.
+    fn is_due(&self, _file: &EventFile) -> bool {
         true
     }
 
@@ -172,13 +172,22 @@ impl Trigger {
     /// Acts, if there is something to do, as often as it may.
     #[inline(always)]
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.act_if(hit, record, || !self.switches || self.effect.is_due(hit));
+        self.act_if(hit, record, || {
+            !self.switches || self.effect.is_due(hit.file)
+        });
     }
 
     /// Acts before there is a record. Most that do so switch something.
     #[inline(always)]
     fn act_early(&self, hit: &Hit<'_>) {
-        self.act_if(hit, &[], || self.effect.is_due(hit));
+        self.act_if(hit, &[], || self.effect.is_due(hit.file));
+    }
+
+    /// Returns whether it would act now for an event of `file`, before there is a record.
+    #[inline(always)]
+    fn is_due(&self, file: &EventFile) -> bool {
+        // As in `act_if`.
+        self.left.load() != 0 && self.effect.is_due(file)
     }
 
     #[inline(always)]
@@ -350,6 +359,20 @@ impl TriggerList {
     #[inline(always)]
     pub(super) fn is_early(&self) -> bool {
         self.early
+    }
+
+    /// Returns whether one of them would act now for an event of `file`. Only for a list that is early. Any context.
+    #[inline(always)]
+    pub(super) fn is_due(&self, file: &EventFile) -> bool {
+        match &self.triggers[..] {
+            [trigger] => trigger.is_due(file),
+            _ => self.is_any_due(file),
+        }
+    }
+
+    #[inline(never)]
+    fn is_any_due(&self, file: &EventFile) -> bool {
+        self.triggers.iter().any(|trigger| trigger.is_due(file))
     }
 
     /// Has all of them act. Only for a list that is early. Any context.

@@ -111,6 +111,30 @@ extern "C" fn reserve_early(
     pin: PinRef<'_>,
     list: &TriggerList,
 ) -> CReservation {
+    if list.is_due(file) {
+        return reserve_acting(file, size, pin);
+    }
+    match file.is_off() {
+        true => NOTHING,
+        false => reserve_on(file, size, pin),
+    }
+}
+
+/// The same, when none of them has something to do.
+#[inline(never)]
+extern "C" fn reserve_on(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
+    match file.has_filter() {
+        true => reserve_nested(file, size, pin),
+        false => reserve_wanted(file, size, pin),
+    }
+}
+
+/// The same, when one of them may act.
+#[inline(never)]
+extern "C" fn reserve_acting(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> CReservation {
+    let Some(list) = file.triggers().filter(|list| list.is_early()) else {
+        return reserve_nested(file, size, pin);
+    };
     let off = file.is_off();
     if !off && file.has_filter() {
         return reserve_nested(file, size, pin);
@@ -265,7 +289,7 @@ extern "C" fn commit_all_light(
     if !rest.is_empty() {
         return commit_rest(file, record, rest, exit);
     }
-    end_counted(file, record, exit);
+    commit_counted(file, record, exit);
 }
 
 /// The same, from one on that acts only so often.
@@ -279,7 +303,7 @@ extern "C" fn commit_rest(
     let bytes = record.bytes();
     fill_common(bytes, file.base);
     rest.act(&Hit::new(exit.pin(), file), bytes);
-    end_counted(file, record, exit);
+    commit_counted(file, record, exit);
 }
 
 /// The same, when the only trigger may act, which needs the record and decides nothing about the event.
@@ -293,19 +317,23 @@ extern "C" fn commit_sole(
     let bytes = record.bytes();
     fill_common(bytes, file.base);
     trigger.act_on(&Hit::new(exit.pin(), file), bytes);
-    end_counted(file, record, exit);
+    commit_counted(file, record, exit);
 }
 
-/// The same, after the trigger has acted, or all of them.
-#[inline(never)]
-pub(crate) extern "C" fn commit_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-    end_counted(file, record, exit);
-}
-
-/// The same, where a frame keeps it from being the last jump.
+/// The same, after the trigger has acted, or all of them. Most such events are there for the triggers alone.
 #[inline(always)]
-fn end_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-    if file.is_off() || file.ring(exit.pin()).gate().is_disabled() {
+pub(crate) fn commit_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+    if file.is_off() {
+        record.end();
+        return exit.end();
+    }
+    commit_on(file, record, exit);
+}
+
+/// The same, of an event that is recorded if recording is on.
+#[inline(never)]
+extern "C" fn commit_on(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+    if file.ring(exit.pin()).gate().is_disabled() {
         record.end();
         return exit.end();
     }
