@@ -220,8 +220,8 @@ pub(crate) fn show_readme(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
 pub(crate) fn show_cmdlines(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let mut result = Ok(());
     tasks::for_each(|task| {
-        if let Some(comm) = &task.comm {
-            result = result.and(cmdlines::write_line(task.pid, comm, text));
+        if let Some(comm) = &task.comm() {
+            result = result.and(cmdlines::write_line(task.pid(), comm, text));
         }
     });
     result.map_err(no_memory)
@@ -241,8 +241,8 @@ pub(crate) fn store_cmdlines_size(_at: &FileIdentity<'_>, command: &[u8]) -> Res
 pub(crate) fn show_tgids(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     let mut result = Ok(());
     tasks::for_each(|task| {
-        if task.tgid != 0 {
-            result = result.and(writeln!(text, "{} {}", task.pid, task.tgid));
+        if task.tgid() != 0 {
+            result = result.and(writeln!(text, "{} {}", task.pid(), task.tgid()));
         }
     });
     result.map_err(no_memory)

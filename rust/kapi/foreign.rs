@@ -15,6 +15,7 @@ use core::{
     slice, //
 };
 use kernel::{
+    bindings,
     error::from_err_ptr,
     prelude::*,
     types::Opaque, //
@@ -156,6 +157,15 @@ impl<'a> CText<'a> {
     pub(crate) fn string(self) -> &'a CStr {
         // SAFETY: There is such a string during `'a` (invariant).
         unsafe { CStr::from_char_ptr(self.0.as_ptr()) }
+    }
+
+    /// Returns its bytes without the NUL. Any context: no length is too long for this.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        let first = self.0.as_ptr();
+        // SAFETY: There is a string that ends with a NUL (invariant).
+        let len = unsafe { bindings::strlen(first) };
+        // SAFETY: As many bytes are before the NUL, during `'a` (invariant).
+        unsafe { slice::from_raw_parts(first.cast(), len) }
     }
 
     /// Returns its text, or none of one that is not UTF-8.

@@ -4,7 +4,10 @@
 
 use super::{
     c,
-    clock,
+    clock::{
+        self,
+        InlineClock, //
+    },
     late::LazyPerCpu,
     percpu::CpuPin,
     words::LocalU64, //
@@ -35,14 +38,24 @@ pub(crate) fn time(_: &CpuPin) -> u64 {
     clock::read(ClockId::Local)
 }
 
-/// Calls `f` with what takes this CPU, with preemption disabled.
+/// The clock has no time at hand: [`time`] takes longer.
+pub(crate) struct NoTimeAtHand;
+
+/// Returns the same time, if nothing has to be called for it. Any context.
+///
+/// # Errors
+///
+/// [`NoTimeAtHand`].
 #[inline(always)]
-pub(crate) fn here(f: impl FnOnce(&CpuPin, &OwnCpuNoise)) {
-    CpuPin::with(|pin| {
-        if let Some(noise) = NOISES.this(pin) {
-            f(pin, noise);
-        }
-    });
+pub(crate) fn time_at_hand(_: &CpuPin) -> Result<u64, NoTimeAtHand> {
+    let clock = InlineClock::of(ClockId::Local).ok_or(NoTimeAtHand)?;
+    clock.now().ok_or(NoTimeAtHand)
+}
+
+/// Returns what takes this CPU.
+#[inline(always)]
+pub(crate) fn this(pin: &CpuPin) -> Option<&OwnCpuNoise> {
+    NOISES.this(pin)
 }
 
 /// Tracepoints that tell what takes each CPU, while this lives.

@@ -7,11 +7,14 @@
 //! inside of it. For that a CPU adds up what all sections took: the sum when a section begins is remembered,
 //! and what has come to it when it ends was inside. The sections of one kind do not nest.
 //!
+//! A clock may have no time at hand: what needs one then fails with the error of the clock, and has changed nothing.
+//!
 //! Contexts: each function is called on the CPU that the value belongs to, by a context that runs to its end
 //! before what it interrupts goes on. Only [`CpuNoise::begin`] and [`CpuNoise::end`] may be called elsewhere: what
 //! runs there meanwhile is told of or not.
 
 use crate::ring::port::LocalWord;
+use core::convert::Infallible;
 
 /// What takes a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +58,14 @@ impl<W: LocalWord> NoiseSections<W> {
 pub(crate) struct Noise {
     pub(crate) start: u64,
     pub(crate) duration: u64,
+}
+
+/// When a section begins or ends.
+#[derive(Clone, Copy)]
+struct SectionInstant {
+    time: u64,
+    /// What all sections had taken.
+    taken: u64,
 }
 
 /// How many sections of each kind began.
@@ -158,13 +169,14 @@ impl<W: LocalWord> CpuNoise<W> {
         self.ticked.set(0);
     }
 
-    /// Returns a time at which no section was between `word` and the clock.
-    fn time_with(&self, word: &W, now: impl Fn() -> u64) -> (u64, u64) {
+    /// Returns a time at which no section was between `word` and the clock, and what the word was.
+    #[inline(always)]
+    fn time_with<E>(&self, word: &W, now: impl Fn() -> Result<u64, E>) -> Result<(u64, u64), E> {
         loop {
             let value = word.get();
-            let time = now();
+            let time = now()?;
             if word.get() == value {
-                return (time, value);
+                return Ok((time, value));
             }
         }
     }
@@ -174,75 +186,113 @@ impl<W: LocalWord> CpuNoise<W> {
     pub(crate) fn look(&self, now: impl Fn() -> u64, others: impl Fn() -> u64) -> (u64, u64) {
         loop {
             let count = others();
-            let (time, begun) = self.time_with(&self.begun, &now);
+            let Ok((time, begun)) = self.time_with::<Infallible>(&self.begun, || Ok(now()));
             if others() == count {
                 return (time, begun.wrapping_add(count));
             }
         }
     }
 
-    /// A section of `kind` begins.
+    /// Returns the time for a section that begins or ends.
     #[inline(always)]
-    pub(crate) fn enter(&self, kind: NoiseKind, now: impl Fn() -> u64) {
-        if self.on.get() != 0 {
-            self.open(kind, now);
-        }
+    fn instant<E>(&self, now: impl Fn() -> Result<u64, E>) -> Result<SectionInstant, E> {
+        let (time, taken) = self.time_with(&self.taken, now)?;
+        Ok(SectionInstant { time, taken })
     }
 
-    /// The same while sections are of interest.
+    /// A section of `kind` begins.
+    ///
+    /// # Errors
+    ///
+    /// That of the clock.
     #[inline(always)]
-    fn open(&self, kind: NoiseKind, now: impl Fn() -> u64) {
+    pub(crate) fn enter<E>(
+        &self,
+        kind: NoiseKind,
+        now: impl Fn() -> Result<u64, E>,
+    ) -> Result<(), E> {
+        if self.on.get() != 0 {
+            self.open(kind, self.instant(now)?);
+        }
+        Ok(())
+    }
+
+    /// Begins a section of `kind`.
+    #[inline(always)]
+    fn open(&self, kind: NoiseKind, at: SectionInstant) {
         let sections = self.sections(kind);
-        let (start, taken) = self.time_with(&self.taken, now);
-        sections.start.set(start);
-        sections.taken.set(taken);
+        sections.start.set(at.time);
+        sections.taken.set(at.taken);
         sections.count.add(1);
         self.begun.add(1);
         sections.open.set(1);
     }
 
     /// A section of `kind` ends. Returns what it took; `None` if its beginning was not seen.
+    ///
+    /// # Errors
+    ///
+    /// That of the clock.
     #[inline(always)]
-    pub(crate) fn leave(&self, kind: NoiseKind, now: impl Fn() -> u64) -> Option<Noise> {
-        match self.on.get() {
-            0 => None,
-            _ => self.close(kind, now),
+    pub(crate) fn leave<E>(
+        &self,
+        kind: NoiseKind,
+        now: impl Fn() -> Result<u64, E>,
+    ) -> Result<Option<Noise>, E> {
+        if self.on.get() == 0 || self.sections(kind).open.get() == 0 {
+            return Ok(None);
         }
+        let noise = self.close(kind, self.instant(now)?);
+        Ok(self.tells(kind).then_some(noise))
     }
 
-    /// The same while sections are of interest.
+    /// Ends the section of `kind` that is there.
     #[inline(always)]
-    fn close(&self, kind: NoiseKind, now: impl Fn() -> u64) -> Option<Noise> {
+    fn close(&self, kind: NoiseKind, at: SectionInstant) -> Noise {
         let sections = self.sections(kind);
-        if sections.open.get() == 0 {
-            return None;
-        }
-        let (end, taken) = self.time_with(&self.taken, now);
         let start = sections.start.get();
-        let inside = taken.wrapping_sub(sections.taken.get());
-        let duration = end.wrapping_sub(start).saturating_sub(inside);
+        let inside = at.taken.wrapping_sub(sections.taken.get());
+        let duration = at.time.wrapping_sub(start).saturating_sub(inside);
         sections.open.set(0);
         self.taken.add(duration);
-        let is_told =
-            kind == NoiseKind::Irq || self.awaits_tick.get() == 0 || self.ticked.get() != 0;
-        is_told.then_some(Noise { start, duration })
+        Noise { start, duration }
+    }
+
+    /// Returns whether sections of `kind` are told of now.
+    #[inline(always)]
+    fn tells(&self, kind: NoiseKind) -> bool {
+        kind == NoiseKind::Irq || self.awaits_tick.get() == 0 || self.ticked.get() != 0
     }
 
     /// The CPU goes from the thread `prev` to the thread `next`. Returns what `prev` took, if it is not the
     /// workload.
-    pub(crate) fn switch(&self, prev: u32, next: u32, now: impl Fn() -> u64) -> Option<Noise> {
+    ///
+    /// # Errors
+    ///
+    /// That of the clock.
+    #[inline(always)]
+    pub(crate) fn switch<E>(
+        &self,
+        prev: u32,
+        next: u32,
+        now: impl Fn() -> Result<u64, E>,
+    ) -> Result<Option<Noise>, E> {
         if self.on.get() == 0 {
-            return None;
+            return Ok(None);
         }
         let workload = self.pid.get();
-        let noise = match u64::from(prev) == workload {
-            true => None,
-            false => self.close(NoiseKind::Thread, &now),
-        };
-        if u64::from(next) != workload {
-            self.open(NoiseKind::Thread, now);
+        // One time for both: there is nothing between two threads.
+        let mut at = self.instant(now)?;
+        let mut noise = None;
+        if u64::from(prev) != workload && self.thread.open.get() != 0 {
+            let ended = self.close(NoiseKind::Thread, at);
+            at.taken = at.taken.wrapping_add(ended.duration);
+            noise = self.tells(NoiseKind::Thread).then_some(ended);
         }
-        noise
+        if u64::from(next) != workload {
+            self.open(NoiseKind::Thread, at);
+        }
+        Ok(noise)
     }
 
     /// Returns how many sections of each kind began.

@@ -33,6 +33,7 @@
 #include "program.h"
 #include "sampler.h"
 #include "shim.h"
+#include "switches.h"
 #include "threads.h"
 #include "tick.h"
 #include "uprobe.h"

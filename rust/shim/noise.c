@@ -30,12 +30,6 @@ static void rt_vector_exit(void *data, int vector)
 	rtrace_noise_irq_leave(vector, data);
 }
 
-static void rt_switch(void *data, bool preempt, struct task_struct *prev,
-		      struct task_struct *next, unsigned int prev_state)
-{
-	rtrace_noise_switch(prev->pid, next->pid);
-}
-
 /* With PREEMPT_RT soft interrupts run in threads, which are noise themselves. */
 #ifndef CONFIG_PREEMPT_RT
 static void rt_softirq_entry(void *data, unsigned int vector)
@@ -79,7 +73,6 @@ static struct rt_noise_probe {
 	{ "softirq_entry", rt_softirq_entry, true },
 	{ "softirq_exit", rt_softirq_exit, true },
 #endif
-	{ "sched_switch", rt_switch, true },
 };
 
 static void rt_noise_find(struct tracepoint *tp, void *data)

@@ -13,7 +13,7 @@ void rtrace_noise_irq_enter(void);
 void rtrace_noise_irq_leave(int vector, const char *name);
 void rtrace_noise_softirq_enter(void);
 void rtrace_noise_softirq_leave(unsigned int vector);
-/* In Rust: the CPU goes from one task to another. */
+/* In Rust: the CPU goes from one task to another. Called by switches.c. */
 void rtrace_noise_switch(unsigned int prev, unsigned int next);
 
 /* Structures with inline parts: begins to call these. -ENOENT without a tracepoint. */

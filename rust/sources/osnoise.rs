@@ -302,6 +302,12 @@ pub(crate) fn softirq_noise(vector: u32, noise: Noise) {
     });
 }
 
+/// Returns whether threads are told of. Any context.
+#[inline(always)]
+pub(crate) fn has_thread_noise() -> bool {
+    THREAD_NOISE.is_on()
+}
+
 /// The current task, which is about to leave the CPU, has taken it.
 pub(crate) fn thread_noise(pid: u32, noise: Noise) {
     if !THREAD_NOISE.is_on() {

@@ -7,6 +7,7 @@
 //! - `off_changes`: where interrupts and preemption are switched off and on, told to a tracer.
 //! - `programs`: what becomes of the memory of programs.
 //! - `sleep`: how long each task did not run, for those who measure calls.
+//! - `switches`: the probe that tells those who need all switches of them.
 //! - `watch`: what the scheduler does with tasks, told to filters of pids.
 //! - `wakeups`: the same, told to tracers that wait for a task to run.
 
@@ -15,5 +16,6 @@ pub(crate) mod names;
 pub(crate) mod off_changes;
 pub(crate) mod programs;
 pub(crate) mod sleep;
+pub(crate) mod switches;
 pub(crate) mod wakeups;
 pub(crate) mod watch;

@@ -10,19 +10,17 @@
 //! a table that was exchanged for another one is free after a grace period. Exchanges take turns by
 //! `RESIZE`, inside of which nothing else is locked.
 
-use super::attached::{
-    Attached,
-    DetachBarrier,
-    Probe,
-    RECORDING, //
-};
+use super::switches::SwitchUse;
 pub(crate) use crate::kapi::task::COMM;
 use crate::{
     kapi::{
         compat,
         each_cpu,
         grace,
-        percpu::CpuPin,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         port::Kernel,
         task,
         words::{
@@ -42,85 +40,87 @@ use crate::{
 use core::ptr::null_mut;
 use kernel::prelude::*;
 
-/// What is known of a task besides its pid.
+/// Bits of the word of a task that its pid has.
+const PID: u64 = u32::MAX as u64;
+/// The lowest bit of those that its thread group has.
+const TGID_AT: u32 = u32::BITS;
+/// Those bits; all are 0 when it is not known.
+const TGID: u64 = (u32::MAX as u64 >> 1) << TGID_AT;
+/// The name is known.
+const HAS_NAME: u64 = 1 << 63;
+
+/// Returns the word of `task`, of which all is known. No number of a task is negative.
+#[inline(always)]
+fn word_of(task: &kernel::task::Task) -> u64 {
+    let tgid = u64::from(compat::thread_group(task) as u32) << TGID_AT;
+    HAS_NAME | tgid & TGID | u64::from(task.pid() as u32)
+}
+
+/// What is known of a task.
 #[derive(Clone, Copy)]
 struct Facts {
-    /// Nothing when `tgid` alone is remembered.
-    name: Option<[u64; 2]>,
-    /// 0 when it is not known.
-    tgid: u32,
+    /// [`PID`], [`TGID`] and [`HAS_NAME`].
+    word: u64,
+    /// Anything when it is not known.
+    name: [u64; 2],
 }
 
 /// One place.
 struct NameSlot {
     /// Odd while a writer writes.
     version: SharedU64,
-    /// 0: no task.
-    pid: SharedU64,
+    /// That of [`Facts`]; 0: no task.
+    word: SharedU64,
     name: [SharedU64; 2],
-    /// Thread group, and [`HAS_NAME`].
-    rest: SharedU64,
 }
-
-/// In [`NameSlot::rest`], beside the 32 bits of the thread group: the name is known.
-const HAS_NAME: u64 = 1 << 32;
 
 impl NameSlot {
     /// Returns one that holds nothing.
     const fn empty() -> Self {
         Self {
             version: SharedU64::zero(),
-            pid: SharedU64::zero(),
+            word: SharedU64::zero(),
             name: [SharedU64::zero(), SharedU64::zero()],
-            rest: SharedU64::zero(),
         }
     }
 
-    /// Returns what it holds; anything when a writer is writing.
-    fn facts(&self) -> Facts {
-        let [first, second] = &self.name;
-        let rest = self.rest.load();
-        Facts {
-            name: (rest & HAS_NAME != 0).then(|| [first.load(), second.load()]),
-            tgid: rest as u32,
-        }
-    }
-
-    /// Returns whether it holds what is `wanted` of a task; anything when a writer is writing.
+    /// Returns the name that it holds.
     #[inline(always)]
-    fn has(&self, wanted: u64, task: &kernel::task::Task) -> bool {
-        let rest = self.rest.load();
-        let has_name = || {
-            let ([first, second], name) = (&self.name, task::name(task));
-            rest & HAS_NAME != 0 && [first.load(), second.load()] == name
-        };
-        self.pid.load() == task.pid() as u64
-            && (wanted & NAMES == 0 || has_name())
-            && (wanted & TGIDS == 0 || rest as u32 == compat::thread_group(task) as u32)
+    fn name(&self) -> [u64; 2] {
+        let [first, second] = &self.name;
+        [first.load(), second.load()]
     }
 
-    /// Remembers what `new` knows of the task `pid`; what it does not know stays.
-    #[inline(never)]
-    fn save(&self, pid: u64, new: Facts) {
+    /// Returns whether it holds what is `wanted` of a task, whose word is `word`; anything when a writer is writing.
+    #[inline(always)]
+    fn has(&self, word: u64, wanted: u64, task: &kernel::task::Task) -> bool {
+        (self.word.load() ^ word) & wanted == 0
+            && (wanted & HAS_NAME == 0 || self.name() == task::name(task))
+    }
+
+    /// Remembers what is `wanted` of a task.
+    fn learn(&self, wanted: u64, task: &kernel::task::Task) {
+        let word = word_of(task) & wanted;
+        let name = task::name(task);
+        self.save(wanted, Facts { word, name });
+    }
+
+    /// Remembers what `new` has of a task, which is what is `wanted`; what is not wanted stays.
+    fn save(&self, wanted: u64, new: Facts) {
         let version = self.version.load();
         if version & 1 != 0 || !self.version.cas(version, version.wrapping_add(1)) {
             return;
         }
         // Only now there is no other writer.
-        let mut wanted = new;
-        if self.pid.load() == pid {
-            let old = self.facts();
-            wanted.name = new.name.or(old.name);
-            if new.tgid == 0 {
-                wanted.tgid = old.tgid;
+        let old = self.word.load();
+        let is_same = (old ^ new.word) & PID == 0;
+        let kept = if is_same { old & !wanted } else { 0 };
+        self.word.store(new.word | kept);
+        if !is_same || wanted & HAS_NAME != 0 {
+            for (word, new) in self.name.iter().zip(new.name) {
+                word.store(new);
             }
         }
-        self.pid.store(pid);
-        for (word, new) in self.name.iter().zip(wanted.name.unwrap_or_default()) {
-            word.store(new);
-        }
-        let flag = wanted.name.map_or(0, |_| HAS_NAME);
-        self.rest.store(flag | u64::from(wanted.tgid));
         // Release: a reader that sees this version sees all of the place.
         self.version.store_release(version.wrapping_add(2));
     }
@@ -128,25 +128,35 @@ impl NameSlot {
     /// Returns the task, if no writer wrote meanwhile.
     fn look(&self) -> Option<Task> {
         let version = self.version.load_acquire();
-        let (pid, facts) = (self.pid.load(), self.facts());
+        let (word, name) = (self.word.load(), self.name());
         Kernel::read_barrier();
         let stable = version & 1 == 0 && self.version.load() == version;
-        (stable && pid != 0).then(|| Task {
-            pid: pid as i32,
-            comm: facts.name.map(task::bytes_of),
-            tgid: facts.tgid,
-        })
+        let has_task = word & PID != 0;
+        let facts = Facts { word, name };
+        (stable && has_task).then_some(Task { facts })
     }
 }
 
 /// A task that was seen.
 pub(crate) struct Task {
-    /// Its number.
-    pub(crate) pid: i32,
-    /// Its name, if names were remembered.
-    pub(crate) comm: Option<[u8; COMM]>,
-    /// Its thread group; 0 if these were not remembered.
-    pub(crate) tgid: u32,
+    facts: Facts,
+}
+
+impl Task {
+    /// Returns its number.
+    pub(crate) fn pid(&self) -> i32 {
+        self.facts.word as i32
+    }
+
+    /// Returns its thread group; 0 if these were not remembered.
+    pub(crate) fn tgid(&self) -> u32 {
+        ((self.facts.word & TGID) >> TGID_AT) as u32
+    }
+
+    /// Returns its name, if names were remembered.
+    pub(crate) fn comm(&self) -> Option<[u8; COMM]> {
+        (self.facts.word & HAS_NAME != 0).then(|| task::bytes_of(self.facts.name))
+    }
 }
 
 /// The places, a power of two.
@@ -161,8 +171,11 @@ impl NameTable {
         Ok(KBox::new(Self(table), GFP_KERNEL)?)
     }
 
-    fn place(&self, pid: u64) -> Option<&NameSlot> {
-        self.0.get(pid as usize & self.0.len().wrapping_sub(1))
+    /// Returns that of the task whose word is `word`, or its pid.
+    #[inline(always)]
+    fn place(&self, word: u64) -> Option<&NameSlot> {
+        // The pid is in the lowest bits.
+        self.0.get(word as usize & self.0.len().wrapping_sub(1))
     }
 }
 
@@ -232,40 +245,24 @@ pub(crate) fn resize(places: usize) -> Result {
     };
     for task in old.0.iter().filter_map(NameSlot::look) {
         with_table(|table| {
-            let place = table.place(task.pid as u64);
+            let place = table.place(task.facts.word);
             // A task that is there already was seen later.
             if let Some(place) = place.filter(|place| place.look().is_none()) {
-                place.save(task.pid as u64, task.facts());
+                place.save(u64::MAX, task.facts);
             }
         });
     }
     Ok(())
 }
 
-impl Task {
-    /// Returns what a place holds of it.
-    fn facts(&self) -> Facts {
-        let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| u64::from_ne_bytes(*b));
-        let name = self.comm.as_ref().map(|comm| {
-            let (first, second) = comm.split_at(COMM / 2);
-            [word(first), word(second)]
-        });
-        Facts {
-            name,
-            tgid: self.tgid,
-        }
-    }
-}
-
-/// Which facts are remembered: [`NAMES`], [`TGIDS`].
+/// What is remembered while there is a [`NameRecording`], as bits of the word of a task: [`PID`] with [`HAS_NAME`], [`TGID`]
+/// or both; 0: nothing.
 static WANTED: SharedU64 = SharedU64::zero();
-const NAMES: u64 = 1;
-const TGIDS: u64 = 2;
 
 /// Chooses what is remembered while there is a [`NameRecording`].
 pub(crate) fn remember(names: bool, tgids: bool) {
-    let bits = if names { NAMES } else { 0 } | if tgids { TGIDS } else { 0 };
-    WANTED.store(bits);
+    let facts = if names { HAS_NAME } else { 0 } | if tgids { TGID } else { 0 };
+    WANTED.store(if facts != 0 { facts | PID } else { 0 });
 }
 
 /// Remembers the tasks that run just now, which may have come before there was a [`NameRecording`], and then
@@ -283,73 +280,90 @@ pub(crate) fn rest() {
     WANTED.store(0);
 }
 
-/// Remembers a task.
+/// Returns whether nothing of what is `wanted` of a task is to be remembered: all of it is known, or the task is the idle
+/// one, which has no name of its own.
 #[inline(always)]
-fn save(table: &NameTable, wanted: u64, task: &kernel::task::Task) {
-    let (pid, tgid) = (task.pid(), compat::thread_group(task));
-    let Some(place) = table.place(pid as u64) else {
-        return;
-    };
-    // As it is at nearly every switch.
-    if place.has(wanted, task) || pid <= 0 {
-        return;
+fn is_known(table: &NameTable, wanted: u64, task: &kernel::task::Task) -> bool {
+    let word = word_of(task);
+    if word as u32 == 0 {
+        return true;
     }
-    let facts = Facts {
-        name: (wanted & NAMES != 0).then(|| task::name(task)),
-        tgid: if wanted & TGIDS != 0 { tgid as u32 } else { 0 },
+    let Some(place) = table.place(word) else {
+        return true;
     };
-    place.save(pid as u64, facts);
+    place.has(word, wanted, task)
 }
 
-/// Remembers the tasks of a switch. Interrupts are disabled.
-extern "C" fn on_switch(
-    wanted: &SharedU64,
-    _preempt: bool,
+/// Remembers a task.
+fn save(table: &NameTable, wanted: u64, task: &kernel::task::Task) {
+    if is_known(table, wanted, task) {
+        return;
+    }
+    if let Some(place) = table.place(word_of(task)) {
+        place.learn(wanted, task);
+    }
+}
+
+/// Remembers the tasks of a switch, if there is a [`NameRecording`]. Interrupts are disabled. Called by C, see
+/// shim/switches.c.
+#[no_mangle]
+#[allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
+extern "C" fn rtrace_names_switch(
     prev: &kernel::task::Task,
     next: &kernel::task::Task,
-    _prev_state: c_uint,
+    pin: PinRef<'_>,
 ) {
-    let wanted = wanted.load();
+    let wanted = WANTED.load();
     if wanted == 0 {
         return;
     }
-    // SAFETY: The scheduler has disabled interrupts, and enables them after its tracepoint.
-    let pin = unsafe { CpuPin::assume() };
-    let Some(table) = table(&pin) else {
+    // One look at whether there are places is enough for both tasks.
+    let Some(table) = table(pin.pin()).filter(|table| !table.0.is_empty()) else {
         return;
     };
+    // As it is at nearly every switch.
+    if is_known(table, wanted, prev) && is_known(table, wanted, next) {
+        return;
+    }
+    save_both(table, wanted, prev, next);
+}
+
+#[cold]
+#[inline(never)]
+fn save_both(table: &NameTable, wanted: u64, prev: &kernel::task::Task, next: &kernel::task::Task) {
     save(table, wanted, prev);
     save(table, wanted, next);
 }
 
-/// Tasks are remembered while this exists. Dropping it waits until the probe has ended everywhere.
+/// Tasks are remembered while this exists. Dropping it waits until no switch is told any more.
 pub(crate) struct NameRecording {
-    // In this order.
-    _probe: Attached,
-    _after: DetachBarrier,
+    _switches: SwitchUse,
 }
 
 impl NameRecording {
-    /// Begins to remember tasks.
+    /// Begins to remember tasks, as soon as it is said what of them. One at a time.
     ///
     /// # Errors
     ///
     /// `ENODEV` when the kernel has no such event, `ENOMEM`.
     pub(crate) fn start() -> Result<Self> {
-        let probe = Probe::on_switch(on_switch, RECORDING);
-        // SAFETY: `WANTED` stays as long as the module, which goes after its instances and their recording.
-        let probe = unsafe { Attached::new(&probe, &WANTED) }?;
         Ok(Self {
-            _probe: probe,
-            _after: DetachBarrier,
+            _switches: SwitchUse::begin()?,
         })
+    }
+}
+
+impl Drop for NameRecording {
+    fn drop(&mut self) {
+        // Others may have their use of the same switches.
+        WANTED.store(0);
     }
 }
 
 /// Returns what is known of the task `pid`.
 fn find(pid: i32) -> Option<Task> {
     let place = |table: &NameTable| table.place(pid as u64).and_then(NameSlot::look);
-    with_table(place).flatten().filter(|task| task.pid == pid)
+    with_table(place).flatten().filter(|task| task.pid() == pid)
 }
 
 /// Returns the name of task `pid` as a line of a trace shows it.
@@ -359,7 +373,7 @@ pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
         ..0 => return b"<XXX>",
         1.. => {}
     }
-    let Some(name) = find(pid).and_then(|task| task.comm) else {
+    let Some(name) = find(pid).and_then(|task| task.comm()) else {
         return b"<...>";
     };
     *room = name;
@@ -369,7 +383,7 @@ pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
 /// Returns the thread group of task `pid`; 0 when it is not known.
 pub(crate) fn tgid_of(pid: i32) -> u32 {
     match pid {
-        1.. => find(pid).map_or(0, |task| task.tgid),
+        1.. => find(pid).map_or(0, |task| task.tgid()),
         ..1 => 0,
     }
 }

@@ -255,11 +255,11 @@ impl LoadBody {
     /// Stops tracing after so long a latency, with the stack that the timer has interrupted. Returns whether it was
     /// one.
     fn stop_after(&self, latency: u64) -> bool {
-        let (stop, us) = (workload::stop(true), latency / NS_PER_US);
-        if stop == 0 || us < stop {
+        let stop = workload::stop(true);
+        if stop == 0 || latency / NS_PER_US < stop {
             return false;
         }
-        self.here.print_stack(us);
+        self.here.print_stack(latency);
         workload::stop_tracing();
         true
     }

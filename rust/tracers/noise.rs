@@ -3,69 +3,154 @@
 //! What the tracepoints of interrupts, soft interrupts and task switches call while `osnoise` measures: each is
 //! accounted for, and an event.
 //!
-//! Any context; no lock, no allocation, no panic.
+//! Each has a fast path, which keeps nothing for what is rare: that the clock has no time at hand, and that the event
+//! is recorded.
+//!
+//! Preemption is disabled: by the interrupt, the soft interrupt or the scheduler. No lock, no allocation, no panic.
+
+#![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
 
 use crate::{
-    kapi::noise::{
-        here,
-        time, //
+    kapi::{
+        foreign::CText,
+        noise::{
+            this,
+            time,
+            time_at_hand, //
+        },
+        percpu::PinRef, //
     },
-    latency::noise::NoiseKind,
+    latency::noise::{
+        Noise,
+        NoiseKind, //
+    },
     sources::osnoise, //
 };
-use core::slice;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use core::convert::Infallible;
+
+/// A section of `kind` begins.
+#[inline(always)]
+fn enter(kind: NoiseKind, pin: PinRef<'_>) {
+    let Some(noise) = this(pin.pin()) else {
+        return;
+    };
+    if noise.enter(kind, || time_at_hand(pin.pin())).is_err() {
+        enter_slowly(kind, pin);
+    }
+}
+
+/// As [`enter`].
+#[cold]
+#[inline(never)]
+fn enter_slowly(kind: NoiseKind, pin: PinRef<'_>) {
+    if let Some(noise) = this(pin.pin()) {
+        let Ok(()) = noise.enter::<Infallible>(kind, || Ok(time(pin.pin())));
+    }
+}
+
+/// A section of `kind` ends. Returns what it took, if it is told of.
+#[inline(never)]
+fn leave_slowly(kind: NoiseKind, pin: PinRef<'_>) -> Option<Noise> {
+    let Ok(left) = this(pin.pin())?.leave::<Infallible>(kind, || Ok(time(pin.pin())));
+    left
+}
 
 /// An interrupt begins.
 #[no_mangle]
-extern "C" fn rtrace_noise_irq_enter() {
-    here(|pin, noise| noise.enter(NoiseKind::Irq, || time(pin)));
+extern "C" fn rtrace_noise_irq_enter(pin: PinRef<'_>) {
+    enter(NoiseKind::Irq, pin);
 }
 
-/// An interrupt ends.
-///
-/// # Safety
-///
-/// `name` is its name, which ends with a NUL.
+/// The interrupt of this name ends.
 #[no_mangle]
-unsafe extern "C" fn rtrace_noise_irq_leave(vector: i32, name: *const c_char) {
-    here(|pin, noise| {
-        let noise = noise.leave(NoiseKind::Irq, || time(pin));
-        if let Some(noise) = noise.filter(|_| osnoise::has_irq_noise()) {
-            // SAFETY: The caller promises a string.
-            let len = unsafe { bindings::strlen(name) };
-            // SAFETY: It has so many bytes, which stay for this call.
-            let name = unsafe { slice::from_raw_parts(name.cast(), len) };
-            osnoise::irq_noise(vector, name, noise);
-        }
-    });
+extern "C" fn rtrace_noise_irq_leave(vector: i32, name: CText<'_>, pin: PinRef<'_>) {
+    let Some(noise) = this(pin.pin()) else {
+        return;
+    };
+    match noise.leave(NoiseKind::Irq, || time_at_hand(pin.pin())) {
+        Err(_) => irq_leave_slowly(vector, name, pin),
+        Ok(Some(noise)) if osnoise::has_irq_noise() => tell_irq(vector, name, noise),
+        Ok(_) => {}
+    }
+}
+
+/// As [`rtrace_noise_irq_leave`].
+#[cold]
+#[inline(never)]
+fn irq_leave_slowly(vector: i32, name: CText<'_>, pin: PinRef<'_>) {
+    if let Some(noise) = leave_slowly(NoiseKind::Irq, pin) {
+        tell_irq(vector, name, noise);
+    }
+}
+
+/// Tells of an interrupt.
+#[inline(never)]
+fn tell_irq(vector: i32, name: CText<'_>, noise: Noise) {
+    osnoise::irq_noise(vector, name.bytes(), noise);
 }
 
 /// A soft interrupt begins.
 #[no_mangle]
-extern "C" fn rtrace_noise_softirq_enter() {
-    here(|pin, noise| noise.enter(NoiseKind::SoftIrq, || time(pin)));
+extern "C" fn rtrace_noise_softirq_enter(pin: PinRef<'_>) {
+    enter(NoiseKind::SoftIrq, pin);
 }
 
 /// A soft interrupt ends.
 #[no_mangle]
-extern "C" fn rtrace_noise_softirq_leave(vector: u32) {
-    here(|pin, noise| {
-        if let Some(noise) = noise.leave(NoiseKind::SoftIrq, || time(pin)) {
-            osnoise::softirq_noise(vector, noise);
-        }
-    });
+extern "C" fn rtrace_noise_softirq_leave(vector: u32, pin: PinRef<'_>) {
+    let Some(noise) = this(pin.pin()) else {
+        return;
+    };
+    match noise.leave(NoiseKind::SoftIrq, || time_at_hand(pin.pin())) {
+        Err(_) => softirq_leave_slowly(vector, pin),
+        Ok(Some(noise)) => tell_softirq(vector, noise),
+        Ok(None) => {}
+    }
+}
+
+/// As [`rtrace_noise_softirq_leave`].
+#[cold]
+#[inline(never)]
+fn softirq_leave_slowly(vector: u32, pin: PinRef<'_>) {
+    if let Some(noise) = leave_slowly(NoiseKind::SoftIrq, pin) {
+        tell_softirq(vector, noise);
+    }
+}
+
+/// Tells of a soft interrupt.
+#[inline(never)]
+fn tell_softirq(vector: u32, noise: Noise) {
+    osnoise::softirq_noise(vector, noise);
 }
 
 /// The CPU goes from the current task, whose pid is `prev`, to that with the pid `next`.
 #[no_mangle]
-extern "C" fn rtrace_noise_switch(prev: u32, next: u32) {
-    here(|pin, noise| {
-        if let Some(noise) = noise.switch(prev, next, || time(pin)) {
-            osnoise::thread_noise(prev, noise);
-        }
-    });
+extern "C" fn rtrace_noise_switch(prev: u32, next: u32, pin: PinRef<'_>) {
+    let Some(noise) = this(pin.pin()) else {
+        return;
+    };
+    match noise.switch(prev, next, || time_at_hand(pin.pin())) {
+        Err(_) => switch_slowly(prev, next, pin),
+        Ok(Some(noise)) if osnoise::has_thread_noise() => tell_thread(prev, noise),
+        Ok(_) => {}
+    }
+}
+
+/// As [`rtrace_noise_switch`].
+#[cold]
+#[inline(never)]
+fn switch_slowly(prev: u32, next: u32, pin: PinRef<'_>) {
+    let Some(noise) = this(pin.pin()) else {
+        return;
+    };
+    let Ok(left) = noise.switch::<Infallible>(prev, next, || Ok(time(pin.pin())));
+    if let Some(noise) = left {
+        tell_thread(prev, noise);
+    }
+}
+
+/// Tells of a thread.
+#[inline(never)]
+fn tell_thread(pid: u32, noise: Noise) {
+    osnoise::thread_noise(pid, noise);
 }

@@ -180,9 +180,9 @@ impl TimerlatCpu {
 
     /// Records the callers, if the latency is long enough.
     #[inline]
-    pub(super) fn print_stack(&self, us: u64) {
+    pub(super) fn print_stack(&self, latency: u64) {
         let least = PRINT_STACK.get();
-        if least != 0 && least <= us {
+        if least != 0 && least <= latency / NS_PER_US {
             self.record_stack();
         }
     }
@@ -204,14 +204,15 @@ impl TimerlatCpu {
 
     /// Returns when the tick after that of `self.next` is due, not before now.
     fn after(&self) -> u64 {
-        let period = PERIOD.get().saturating_mul(NS_PER_US).max(1);
+        // No period is set that is longer than a second.
+        let period = PERIOD.get().wrapping_mul(NS_PER_US);
         let mut next = self.next.load().saturating_add(period);
         if options().has(NoiseOptions::ALIGN) && self.ticks.load() == 0 {
             next = aligned(next);
         }
         match tick::now().saturating_sub(next) {
             0 => next,
-            late => next.saturating_add(late.div_ceil(period).saturating_mul(period)),
+            late => next.saturating_add(late.div_ceil(period.max(1)).saturating_mul(period)),
         }
     }
 
@@ -229,11 +230,10 @@ impl TimerlatCpu {
                 latency,
             };
             record(&sample, true);
-            let us = latency / NS_PER_US;
-            self.print_stack(us);
+            self.print_stack(latency);
             self.noise.answered();
             let stop = workload::stop(true);
-            if stop != 0 && us >= stop {
+            if stop != 0 && latency / NS_PER_US >= stop {
                 stop_tracing();
             }
             if workload::is_to_leave() {
@@ -274,12 +274,12 @@ impl TickBody for TimerlatCpu {
             latency,
         };
         record(&sample, false);
-        let (stop, us) = (workload::stop(false), latency / NS_PER_US);
-        if stop != 0 && us >= stop {
+        let stop = workload::stop(false);
+        if stop != 0 && latency / NS_PER_US >= stop {
             // The thread would be too late to record it.
             if stop <= PRINT_STACK.get() {
                 self.keep_stack();
-                self.print_stack(us);
+                self.print_stack(latency);
             }
             stop_tracing();
             raise(latency);

@@ -44,6 +44,7 @@ use crate::{
         Sink,
         WANT_NEWS, //
     },
+    tasks::switches::NoiseSwitches,
     text::{
         errno::Errno,
         rest::RecordRest,
@@ -167,6 +168,7 @@ struct Measurement {
     workload: &'static dyn Workload,
     /// None when there was no memory for one.
     measurer: Option<Measurer>,
+    _switches: NoiseSwitches,
     _hooks: NoiseHooks,
 }
 
@@ -211,9 +213,11 @@ impl MeasureState {
             None => {}
         }
         let hooks = NoiseHooks::begin()?;
+        let switches = NoiseSwitches::begin()?;
         self.measurement = Some(Measurement {
             workload,
             measurer: Some(self.measurer(workload)?),
+            _switches: switches,
             _hooks: hooks,
         });
         Ok(())

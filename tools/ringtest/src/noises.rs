@@ -3,8 +3,9 @@
 //! exhaustion. Each takes what it took by itself, whatever interrupted it.
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 
-use crate::latency::noise::{CpuNoise, NoiseKind};
+use crate::latency::noise::{CpuNoise, Noise, NoiseKind};
 use crate::sim::{unhook, with_hook, Word};
 use crate::trail::{choose, explore, schedule, ALL};
 
@@ -12,6 +13,9 @@ const WORKLOAD: u32 = 7;
 const OTHER: u32 = 9;
 /// What a section of each level takes by itself.
 const TAKES: [u64; 3] = [1000, 100, 10];
+
+/// What a clock says that always has a time.
+type Time = Result<u64, Infallible>;
 
 struct World {
     noise: CpuNoise<Word>,
@@ -40,8 +44,8 @@ fn instant() {
 }
 
 impl World {
-    fn now(&self) -> u64 {
-        self.time.get()
+    fn now(&self) -> Time {
+        Ok(self.time.get())
     }
 
     fn works(&self, level: usize) {
@@ -52,10 +56,10 @@ impl World {
     fn interrupt(&self, level: usize) {
         let before = self.level.replace(level);
         let kind = [NoiseKind::SoftIrq, NoiseKind::Irq][level - 1];
-        self.noise.enter(kind, || self.now());
+        let Ok(()) = self.noise.enter(kind, || self.now());
         self.works(level);
         let start = self.time.get();
-        let noise = self.noise.leave(kind, || self.now());
+        let Ok(noise) = self.noise.leave(kind, || self.now());
         let noise = noise.expect("it was there");
         assert_eq!(noise.duration, TAKES[level], "{kind:?} in {}", schedule());
         assert!(noise.start < start);
@@ -67,14 +71,14 @@ impl World {
         WORLD.set(self);
         self.noise.begin(Some(WORKLOAD), false);
         with_hook(instant, || {
-            let (time, begun) = self.noise.look(|| self.now(), || 0);
-            assert_eq!(self.noise.switch(WORKLOAD, OTHER, || self.now()), None);
+            let (time, begun) = self.noise.look(|| self.time.get(), || 0);
+            assert_eq!(self.noise.switch(WORKLOAD, OTHER, || self.now()), Ok(None));
             self.works(0);
-            let noise = self.noise.switch(OTHER, WORKLOAD, || self.now());
+            let Ok(noise) = self.noise.switch(OTHER, WORKLOAD, || self.now());
             let duration = noise.map(|noise| noise.duration);
             assert_eq!(duration, Some(TAKES[0]), "the thread, in {}", schedule());
             // The workload sees how many there were while it did not run.
-            let (later, more) = self.noise.look(|| self.now(), || 0);
+            let (later, more) = self.noise.look(|| self.time.get(), || 0);
             assert!(later - time >= TAKES[0]);
             assert!(more > begun, "in {}", schedule());
         });
@@ -106,12 +110,17 @@ fn each_takes_what_it_took_by_itself() {
     assert!(schedules > 1000, "{schedules}");
 }
 
+/// What such a clock says.
+fn at(time: u64) -> Time {
+    Ok(time)
+}
+
 #[test]
 fn what_is_between_two_looks_was_begun_between_them() {
     let noise: CpuNoise<Word> = CpuNoise::new();
     noise.begin(Some(WORKLOAD), false);
     let (_, before) = noise.look(|| 5, || 0);
-    noise.enter(NoiseKind::Irq, || 6);
+    let Ok(()) = noise.enter(NoiseKind::Irq, || at(6));
     assert_eq!(noise.look(|| 7, || 0).1, before + 1);
 }
 
@@ -133,35 +142,36 @@ fn others_count_as_what_began() {
 #[test]
 fn what_began_before_is_not_told() {
     let noise: CpuNoise<Word> = CpuNoise::new();
-    noise.enter(NoiseKind::Irq, || 1);
+    let Ok(()) = noise.enter(NoiseKind::Irq, || at(1));
     noise.begin(Some(WORKLOAD), false);
-    assert_eq!(noise.leave(NoiseKind::Irq, || 10), None);
-    assert_eq!(noise.switch(OTHER, WORKLOAD, || 11), None);
-    noise.enter(NoiseKind::SoftIrq, || 12);
+    assert_eq!(noise.leave(NoiseKind::Irq, || at(10)), Ok(None));
+    assert_eq!(noise.switch(OTHER, WORKLOAD, || at(11)), Ok(None));
+    let Ok(()) = noise.enter(NoiseKind::SoftIrq, || at(12));
     noise.end();
-    assert_eq!(noise.leave(NoiseKind::SoftIrq, || 20), None);
+    assert_eq!(noise.leave(NoiseKind::SoftIrq, || at(20)), Ok(None));
     noise.begin(Some(WORKLOAD), false);
-    assert_eq!(noise.leave(NoiseKind::SoftIrq, || 30), None, "of before");
+    let later = noise.leave(NoiseKind::SoftIrq, || at(30));
+    assert_eq!(later, Ok(None), "of before");
 }
 
 #[test]
 fn what_delays_the_thread_begins_with_the_tick() {
     let noise: CpuNoise<Word> = CpuNoise::new();
     let time = Cell::new(1000);
-    let now = || time.get();
+    let now = || at(time.get());
     let passes = |ns: u64| time.set(time.get() + ns);
     noise.begin(Some(WORKLOAD), true);
     // Before a tick nothing but interrupts is told of.
-    assert_eq!(noise.switch(WORKLOAD, OTHER, now), None);
+    assert_eq!(noise.switch(WORKLOAD, OTHER, now), Ok(None));
     passes(70);
-    noise.enter(NoiseKind::SoftIrq, now);
+    let Ok(()) = noise.enter(NoiseKind::SoftIrq, now);
     passes(50);
     // The tick, in an interrupt in a soft interrupt in a thread.
-    noise.enter(NoiseKind::Irq, now);
+    let Ok(()) = noise.enter(NoiseKind::Irq, now);
     passes(3);
     noise.tick();
     passes(4);
-    let duration = |noise: Option<crate::latency::noise::Noise>| noise.map(|noise| noise.duration);
+    let duration = |Ok(noise): Result<Option<Noise>, Infallible>| noise.map(|noise| noise.duration);
     assert_eq!(duration(noise.leave(NoiseKind::Irq, now)), Some(7));
     passes(20);
     assert_eq!(duration(noise.leave(NoiseKind::SoftIrq, now)), Some(20));
@@ -169,7 +179,55 @@ fn what_delays_the_thread_begins_with_the_tick() {
     // The thread: what it did after the soft interrupt, and what that did before the tick.
     assert_eq!(duration(noise.switch(OTHER, WORKLOAD, now)), Some(55));
     noise.answered();
-    assert_eq!(noise.switch(WORKLOAD, OTHER, now), None);
+    assert_eq!(noise.switch(WORKLOAD, OTHER, now), Ok(None));
     passes(9);
-    assert_eq!(noise.switch(OTHER, WORKLOAD, now), None);
+    assert_eq!(noise.switch(OTHER, WORKLOAD, now), Ok(None));
+}
+
+/// A clock that has no time at hand has changed nothing: the same is done again with one that has.
+#[test]
+fn without_a_time_nothing_changes() {
+    let no_time = || Err(());
+    // Each step is tried without a time before it is done, or is not.
+    let run = |tries: bool| {
+        let noise: CpuNoise<Word> = CpuNoise::new();
+        let (enter, leave) = (
+            |kind, time| {
+                assert!(!tries || noise.enter(kind, no_time).is_err());
+                let Ok(()) = noise.enter(kind, || at(time));
+            },
+            |kind, time| {
+                assert!(!tries || noise.leave(kind, no_time).is_err());
+                noise.leave(kind, || at(time))
+            },
+        );
+        let switch = |prev, next, time| {
+            assert!(!tries || noise.switch(prev, next, no_time).is_err());
+            noise.switch(prev, next, || at(time))
+        };
+        noise.begin(Some(WORKLOAD), false);
+        let first = switch(WORKLOAD, OTHER, 10);
+        enter(NoiseKind::SoftIrq, 20);
+        enter(NoiseKind::Irq, 30);
+        let told = [
+            first,
+            leave(NoiseKind::Irq, 33),
+            leave(NoiseKind::SoftIrq, 60),
+            switch(OTHER, OTHER + 1, 70),
+            switch(OTHER + 1, WORKLOAD, 75),
+        ];
+        (told, noise.counts(), noise.look(|| 80, || 0))
+    };
+    let took = run(false)
+        .0
+        .map(|Ok(noise)| noise.map(|noise| (noise.start, noise.duration)));
+    let expected = [
+        None,
+        Some((30, 3)),
+        Some((20, 37)),
+        Some((10, 20)),
+        Some((70, 5)),
+    ];
+    assert_eq!(took, expected);
+    assert_eq!(run(true), run(false));
 }

@@ -3,6 +3,7 @@
 //! What is remembered of tasks: `saved_cmdlines_size`, `saved_tgids` and the option `record-tgid`.
 
 use super::golden::without_stamp;
+use super::osnoise::PATIENCE;
 use super::{pair, test, Test};
 use crate::callers;
 use crate::check::{Check, Report};
@@ -20,6 +21,7 @@ pub const TESTS: &[Test] = &[
     test("tasks.resize_under_load", 60, resize_under_load),
     test("tasks.names_stay", 60, names_stay),
     test("tasks.changes", 60, changes),
+    test("tasks.one_probe", 300, one_probe),
     test("tasks.tgids", 60, tgids),
     test("tasks.tgid_column", 60, tgid_column),
 ];
@@ -251,6 +253,74 @@ fn change(tree: &Instance, report: &mut Report) -> Check {
         )
     });
     tree.set("options/record-tgid", "0")
+}
+
+/// Whether names are remembered and noise is told of switches: one probe does both, whichever of the two began first or
+/// ends first.
+fn one_probe(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-tasks-events")?;
+    let noisy = Instance::new(&context.root, "rtg-tasks-noise")?;
+    let top = own.top();
+    noisy.set("events/osnoise/thread_noise/enable", "1")?;
+    noisy.set("tracing_on", "0")?;
+    let switch = |on: bool, what: &str| {
+        let bit = if on { "1" } else { "0" };
+        match what {
+            "events" => own.set(SWITCHES, bit),
+            "names" => top.set("options/record-cmd", bit),
+            _ => {
+                noisy.set("current_tracer", if on { "osnoise" } else { "nop" })?;
+                noisy.set("tracing_on", bit)
+            }
+        }
+    };
+    let mut threads = 0;
+    let mut is_named = || -> Check<bool> {
+        threads += 1;
+        let name = format!("rtg-probe-{threads}");
+        let thread = name.clone();
+        std::thread::spawn(move || {
+            let named = callers::name_this_thread(thread.as_bytes());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            named
+        })
+        .join()
+        .map_err(|_| "the thread died")?
+        .map_err(|e| format!("{e:?}"))?;
+        Ok(table(&top, "saved_cmdlines")?
+            .values()
+            .any(|of| *of == name))
+    };
+    let is_told = || -> Check<bool> {
+        noisy.clear()?;
+        let told = || {
+            noisy
+                .get("trace")
+                .is_ok_and(|text| text.contains("thread_noise:"))
+        };
+        Ok(sys::wait_until(PATIENCE, told))
+    };
+    // What is switched, and whether names are remembered and noise is told after that.
+    for (on, what, named, told) in [
+        (true, "events", true, false),
+        (true, "noise", true, true),
+        (false, "names", false, true),
+        (true, "names", true, true),
+        (false, "events", true, true),
+        (false, "noise", false, false),
+        (true, "noise", true, true),
+        (true, "events", true, true),
+        (false, "noise", true, false),
+        (false, "names", false, false),
+        (true, "names", true, false),
+        (false, "events", false, false),
+    ] {
+        switch(on, what)?;
+        let after = format!("after {what} {on}");
+        ensure_eq!(is_named()?, named, "{after}: names");
+        ensure!(!told || is_told()?, "{after}: no noise was told of");
+    }
+    Ok(())
 }
 
 /// Thread groups of tasks are remembered once the option asks for them.
