@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # What counts as a complaint of the kernel, and which one is the emulator's fault.
-# Sourced by scripts/vm and scripts/guest-suite.
+# Sourced by scripts/vm and by scripts that have guests.
 
 # How such a message begins, after the time stamp and the caller's mark.
 splat_starts='WARNING: |BUG: |Oops: |UBSAN: |INFO: rcu_|INFO: task .* blocked for more|'
@@ -52,4 +52,27 @@ stale_translation() {
 		}
 		END { exit !found }
 	'
+}
+
+# on_guests CONSOLE COMMAND...: runs COMMAND, which has a guest whose console comes to CONSOLE,
+# and prints what it printed. When the guest died of the emulator, another one does all of it
+# anew, three at most.
+on_guests() {
+	local console=$1 printed rc guest
+	shift
+	printed=$(mktemp)
+	for guest in 1 2 3 4; do
+		rc=0
+		"$@" >"$printed" || rc=$?
+		if ((rc == 96)); then
+			echo "dead guest: the emulator crashed; another guest does it anew ($guest)"
+		elif ((rc != 0)) && stale_translation "$console"; then
+			echo "stale translation: the emulator ran bytes that were not in memory any more (Documentation/building.md); another guest does it anew ($guest)"
+		else
+			break
+		fi
+	done
+	cat "$printed"
+	rm -f "$printed"
+	return "$rc"
 }
