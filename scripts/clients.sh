@@ -166,6 +166,6 @@ run_clients() {
 		copies+=(--copy "$file")
 	done
 	"$scripts/module" stock >/dev/null
-	"$scripts/vm" --kernel stock --timeout 1200 --copy "$top/tools/rtrace-run" "${copies[@]}" "$@" -- \
+	"$scripts/vm" --kernel stock --anew --timeout 1200 --copy "$top/tools/rtrace-run" "${copies[@]}" "$@" -- \
 		'sh /root/clients.sh'
 }

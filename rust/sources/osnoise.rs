@@ -291,7 +291,8 @@ pub(crate) fn irq_noise(vector: i32, name: &[u8], noise: Noise) {
     });
 }
 
-/// A soft interrupt ended.
+/// A soft interrupt ended. Not inline: the caller's path for an event that is off needs no frame then.
+#[inline(never)]
 pub(crate) fn softirq_noise(vector: u32, noise: Noise) {
     SOFTIRQ_NOISE.record(0, |record| {
         rest(record)
@@ -302,17 +303,15 @@ pub(crate) fn softirq_noise(vector: u32, noise: Noise) {
     });
 }
 
-/// Returns whether threads are told of. Any context.
+/// Returns whether threads are told of: a caller need not tell of one that is not. Any context.
 #[inline(always)]
 pub(crate) fn has_thread_noise() -> bool {
     THREAD_NOISE.is_on()
 }
 
-/// The current task, which is about to leave the CPU, has taken it.
+/// The current task, which is about to leave the CPU, has taken it. Not inline, as [`softirq_noise`].
+#[inline(never)]
 pub(crate) fn thread_noise(pid: u32, noise: Noise) {
-    if !THREAD_NOISE.is_on() {
-        return;
-    }
     let comm = strings::comm();
     THREAD_NOISE.record(0, |record| {
         rest(record)

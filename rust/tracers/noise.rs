@@ -83,7 +83,7 @@ fn irq_leave_slowly(vector: i32, name: CText<'_>, pin: PinRef<'_>) {
     }
 }
 
-/// Tells of an interrupt.
+/// Tells of an interrupt. Not inline: the length of the name is not asked for before it is of interest.
 #[inline(never)]
 fn tell_irq(vector: i32, name: CText<'_>, noise: Noise) {
     osnoise::irq_noise(vector, name.bytes(), noise);
@@ -103,7 +103,7 @@ extern "C" fn rtrace_noise_softirq_leave(vector: u32, pin: PinRef<'_>) {
     };
     match noise.leave(NoiseKind::SoftIrq, || time_at_hand(pin.pin())) {
         Err(_) => softirq_leave_slowly(vector, pin),
-        Ok(Some(noise)) => tell_softirq(vector, noise),
+        Ok(Some(noise)) => osnoise::softirq_noise(vector, noise),
         Ok(None) => {}
     }
 }
@@ -113,14 +113,8 @@ extern "C" fn rtrace_noise_softirq_leave(vector: u32, pin: PinRef<'_>) {
 #[inline(never)]
 fn softirq_leave_slowly(vector: u32, pin: PinRef<'_>) {
     if let Some(noise) = leave_slowly(NoiseKind::SoftIrq, pin) {
-        tell_softirq(vector, noise);
+        osnoise::softirq_noise(vector, noise);
     }
-}
-
-/// Tells of a soft interrupt.
-#[inline(never)]
-fn tell_softirq(vector: u32, noise: Noise) {
-    osnoise::softirq_noise(vector, noise);
 }
 
 /// The CPU goes from the current task, whose pid is `prev`, to that with the pid `next`.
@@ -131,7 +125,7 @@ extern "C" fn rtrace_noise_switch(prev: u32, next: u32, pin: PinRef<'_>) {
     };
     match noise.switch(prev, next, || time_at_hand(pin.pin())) {
         Err(_) => switch_slowly(prev, next, pin),
-        Ok(Some(noise)) if osnoise::has_thread_noise() => tell_thread(prev, noise),
+        Ok(Some(noise)) if osnoise::has_thread_noise() => osnoise::thread_noise(prev, noise),
         Ok(_) => {}
     }
 }
@@ -145,12 +139,6 @@ fn switch_slowly(prev: u32, next: u32, pin: PinRef<'_>) {
     };
     let Ok(left) = noise.switch::<Infallible>(prev, next, || Ok(time(pin.pin())));
     if let Some(noise) = left {
-        tell_thread(prev, noise);
+        osnoise::thread_noise(prev, noise);
     }
-}
-
-/// Tells of a thread.
-#[inline(never)]
-fn tell_thread(pid: u32, noise: Noise) {
-    osnoise::thread_noise(pid, noise);
 }
