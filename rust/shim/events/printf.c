@@ -21,6 +21,9 @@
 #define WIDEST 255
 /* A % with what belongs to it, when the kernel is asked for it alone. */
 #define LONGEST 16
+/* One more than the highest number of eight digits, and what such a number may take. */
+#define LONG 100000000
+#define SHORT_ROOM (1 + sizeof(u64))
 
 /* What stands between a % and the letter of its conversion. */
 struct spec {
@@ -84,9 +87,9 @@ static unsigned long load_text(const char *from)
 static __always_inline char *copy_text(char *to, const char *end, const char **from, char stop)
 {
 	const struct word_at_a_time constants = WORD_AT_A_TIME_CONSTANTS;
-	const char *at = *from;
+	const char *last = end - sizeof(long), *at = *from;
 
-	for (; end - to >= (long)sizeof(unsigned long); to += sizeof(long), at += sizeof(long)) {
+	for (; to <= last; to += sizeof(long), at += sizeof(long)) {
 		unsigned long word = load_text(at);
 		unsigned long found, stops;
 
@@ -105,6 +108,21 @@ static __always_inline char *copy_text(char *to, const char *end, const char **f
 	return NULL;
 }
 
+/*
+ * The eight decimal digits of a number below 10^8, the highest one in the lowest byte. The
+ * halves of a word are divided at once, then its quarters.
+ */
+static __always_inline u64 eight_digits(u32 value)
+{
+	u64 fours = value / 10000 | (u64)(value % 10000) << 32;
+	/* By 100, what is below 10000; then by ten, what is below 100. */
+	u64 high = fours * 5243 >> 19 & 0x7f0000007f;
+	u64 twos = high | (fours - high * 100) << 16;
+
+	high = twos * 103 >> 10 & 0x000f000f000f000f;
+	return high | (twos - high * 10) << 8;
+}
+
 static unsigned int decimal_digits(u64 value)
 {
 	unsigned int digits = 1;
@@ -119,8 +137,25 @@ static unsigned int hex_digits(u64 value)
 	return value ? DIV_ROUND_UP(fls64(value), 4) : 1;
 }
 
+/* Writes a number below 10^8 where at least nine bytes are. */
+static __always_inline char *put_short(char *to, u32 value, bool minus)
+{
+	u64 text = eight_digits(value);
+	unsigned int above = __ffs(text | 1UL << 56) & ~7;
+
+	*to = '-';
+	to += minus;
+	if (value < 10) {
+		*to = '0' + value;
+		return to + 1;
+	}
+	put_unaligned((text | REPEAT_BYTE('0')) >> above, (u64 *)to);
+	return to + sizeof(text) - above / BITS_PER_BYTE;
+}
+
 /* Writes a number; NULL when there is no room. @kind: the letter, one of diuxX. */
-static char *put_number(char *to, const char *end, u64 value, const struct spec *spec, char kind)
+static noinline char *put_number(char *to, const char *end, u64 value, const struct spec *spec,
+				 char kind)
 {
 	bool hex = (kind | 0x20) == 'x';
 	bool minus = false;
@@ -222,91 +257,141 @@ static char *print_one(struct trace_seq *s, char *to, const char *fmt, const cha
 	return s->full ? NULL : s->seq.buffer + s->seq.len;
 }
 
+/*
+ * Writes a number of base ten; NULL when there is no room. Nearly all are below 10^8, either way,
+ * and have no width.
+ */
+static __always_inline char *put_decimal(char *to, const char *end, u64 value,
+					 const struct spec *spec, char kind)
+{
+	bool minus = kind != 'u' && (s64)value < 0;
+	u64 number = minus ? -value : value;
+
+	if (number < LONG && !spec->width && end - to > (long)SHORT_ROOM)
+		return put_short(to, number, minus);
+	return put_number(to, end, value, spec, kind);
+}
+
+/* The values of a format, to be taken one after the other by several functions. */
+struct values {
+	va_list args;
+};
+
+/*
+ * Writes the conversion at @fmt and advances @fmt, unless it is left to the kernel. NULL when
+ * there is no room.
+ */
+static noinline char *convert(struct trace_seq *s, char *to, const char *end, const char **fmt,
+			      struct values *values)
+{
+	const char *percent = *fmt;
+	struct spec spec;
+	const char *letter = read_spec(percent + 1, &spec);
+	const char *string;
+	u64 value;
+
+	if (spec.width > WIDEST)
+		return to;
+	switch (*letter) {
+	case 'd':
+	case 'i':
+	case 'u':
+	case 'x':
+	case 'X':
+		*fmt = letter + 1;
+		value = spec.size == sizeof(u64) ? va_arg(values->args, u64) :
+						   va_arg(values->args, u32);
+		value = cut(value, spec.size, *letter);
+		if ((*letter | 0x20) == 'x')
+			return put_number(to, end, value, &spec, *letter);
+		return put_decimal(to, end, value, &spec, *letter);
+	case 's':
+		if (spec.size != sizeof(int) || letter - percent >= LONGEST - 1)
+			return to;
+		*fmt = letter + 1;
+		string = va_arg(values->args, const char *);
+		if (followed(string))
+			return put_string(to, end, string, &spec);
+		return print_one(s, to, percent, *fmt, string);
+	case 'p':
+		while (isalnum(*letter))
+			letter++;
+		if (spec.size != sizeof(int) || letter - percent >= LONGEST)
+			return to;
+		*fmt = letter;
+		return print_one(s, to, percent, letter, va_arg(values->args, const void *));
+	case 'c':
+		if (letter != percent + 1 || end - to <= 1)
+			return to;
+		*fmt = letter + 1;
+		*to++ = va_arg(values->args, int);
+		return to;
+	case '%':
+		if (letter != percent + 1 || end - to <= 1)
+			return to;
+		*fmt = letter + 1;
+		*to++ = '%';
+		return to;
+	default:
+		return to;
+	}
+}
+
 /* As trace_seq_vprintf(). */
 void rt_vprintf(struct trace_seq *s, const char *fmt, va_list args)
 {
+	static const struct spec plain = { .size = sizeof(int) };
 	const char *whole = fmt, *end = s->seq.buffer + s->seq.size;
 	size_t before = s->seq.len;
 	char *to = s->seq.buffer + before;
-	struct spec spec;
-	va_list again;
+	struct values values;
 
 	if (s->full)
 		return;
-	va_copy(again, args);
+	va_copy(values.args, args);
 	for (;;) {
-		const char *percent;
 		const char *string;
-		u64 value;
 
 		to = copy_text(to, end, &fmt, '%');
 		if (!to)
 			goto no_room;
 		if (!*fmt)
 			break;
-		percent = fmt;
-		fmt = read_spec(fmt + 1, &spec);
-		if (spec.width > WIDEST)
-			goto rest;
-		switch (*fmt) {
-		case 'd':
-		case 'i':
-		case 'u':
-		case 'x':
-		case 'X':
-			value = spec.size == sizeof(u64) ? va_arg(args, u64) : va_arg(args, u32);
-			to = put_number(to, end, cut(value, spec.size, *fmt), &spec, *fmt);
-			fmt++;
-			break;
-		case 's':
-			if (spec.size != sizeof(int) || fmt - percent >= LONGEST - 1)
-				goto rest;
-			fmt++;
-			string = va_arg(args, const char *);
+		/* As nearly all are. */
+		if (fmt[1] == 's') {
+			string = va_arg(values.args, const char *);
 			if (followed(string))
-				to = put_string(to, end, string, &spec);
+				to = copy_text(to, end, &string, '\0');
 			else
-				to = print_one(s, to, percent, fmt, string);
-			break;
-		case 'p':
-			while (isalnum(*fmt))
-				fmt++;
-			if (spec.size != sizeof(int) || fmt - percent >= LONGEST)
+				to = print_one(s, to, fmt, fmt + 2, string);
+			fmt += 2;
+		} else if (fmt[1] == 'd') {
+			fmt += 2;
+			to = put_decimal(to, end, va_arg(values.args, int), &plain, 'd');
+		} else {
+			const char *next = fmt;
+
+			to = convert(s, to, end, &next, &values);
+			if (next == fmt)
 				goto rest;
-			to = print_one(s, to, percent, fmt, va_arg(args, const void *));
-			break;
-		case 'c':
-			if (fmt != percent + 1 || end - to <= 1)
-				goto rest;
-			fmt++;
-			*to++ = va_arg(args, int);
-			break;
-		case '%':
-			if (fmt != percent + 1 || end - to <= 1)
-				goto rest;
-			fmt++;
-			*to++ = '%';
-			break;
-		default:
-			goto rest;
+			fmt = next;
 		}
 		if (!to)
 			goto no_room;
-		continue;
-rest:
-		s->seq.len = to - s->seq.buffer;
-		trace_seq_vprintf(s, percent, args);
-		if (s->full)
-			s->seq.len = before;
-		goto done;
 	}
 	s->seq.len = to - s->seq.buffer;
 	goto done;
+rest:
+	s->seq.len = to - s->seq.buffer;
+	trace_seq_vprintf(s, fmt, values.args);
+	if (s->full)
+		s->seq.len = before;
+	goto done;
 no_room:
 	s->seq.len = before;
-	trace_seq_vprintf(s, whole, again);
+	trace_seq_vprintf(s, whole, args);
 done:
-	va_end(again);
+	va_end(values.args);
 }
 
 /* As trace_seq_printf(). */
