@@ -224,13 +224,13 @@ pub(crate) struct Common {
 impl Common {
     /// Reads the common bytes of a record. `None` when the record is too short to have them.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
-        let [t0, t1, flags, depths, p0, p1, p2, p3] = *record.first_chunk()?;
+        let word = u64::from_le_bytes(*record.first_chunk()?);
 
         Some(Common {
-            event_type: u16::from_le_bytes([t0, t1]),
-            flags,
-            depths,
-            pid: i32::from_le_bytes([p0, p1, p2, p3]),
+            event_type: word as u16,
+            flags: (word >> 16) as u8,
+            depths: (word >> 24) as u8,
+            pid: (word >> 32) as i32,
         })
     }
 
@@ -246,7 +246,17 @@ impl Common {
 
     /// Returns the five columns: interrupts and bottom halves, reschedule, interrupt context,
     /// depth of disabled preemption, depth of disabled migration.
+    #[inline]
     pub(crate) fn columns(&self) -> [u8; 5] {
+        // As for nearly all tasks.
+        if self.flags == 0 && self.depths == 0 {
+            return *b".....";
+        }
+        self.any_columns()
+    }
+
+    #[inline(never)]
+    fn any_columns(&self) -> [u8; 5] {
         [
             self.off_column(),
             self.resched_column(),

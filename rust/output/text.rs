@@ -73,10 +73,13 @@ impl ByteWrite for Text {
     #[inline]
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         let end = self.len.checked_add(bytes.len()).ok_or(fmt::Error)?;
-        if end > self.bytes.len() {
-            self.grow(end)?;
-        }
-        let room = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
+        let room = match self.bytes.get_mut(self.len..end) {
+            Some(room) => room,
+            None => {
+                self.grow(end)?;
+                self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?
+            }
+        };
         room.copy_from_slice(bytes);
         self.len = end;
         Ok(())

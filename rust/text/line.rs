@@ -7,8 +7,14 @@ use core::fmt;
 
 use super::{
     clock::ClockId,
-    piece::Piece,
+    piece::{
+        self,
+        Piece,
+        BLANKS,
+        DIGITS, //
+    },
     time,
+    word,
     writer::ByteWrite, //
 };
 
@@ -29,10 +35,71 @@ pub(crate) struct Prefix<'a> {
 
 /// Width of the name of a task.
 const COMM_WIDTH: usize = 16;
+/// Bytes of a prefix whose columns have their usual widths, and of the words that are made of it.
+const USUAL: usize = 51;
+const USUAL_WORDS: usize = 56;
 
 impl Prefix<'_> {
     /// Writes the prefix up to and including the blank after the stamp.
+    #[inline]
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        match self.usual() {
+            Some(text) => out.write_bytes(text.first_chunk::<USUAL>().unwrap_or(&[b' '; USUAL])),
+            None => self.write_any(out),
+        }
+    }
+
+    /// Returns the prefix, word by word, if each of its columns has its usual width: as nearly all have, each at a place that
+    /// is known.
+    #[inline(always)]
+    fn usual(&self) -> Option<[u8; USUAL_WORDS]> {
+        let (pid, us) = (
+            u32::try_from(self.pid).ok()?,
+            time::microseconds(self.stamp),
+        );
+        let (seconds, us) = (us / time::US_PER_S, us % time::US_PER_S);
+        let [off, rest @ ..] = self.columns?;
+        if self.tgid.is_some()
+            || !self.clock.in_ns()
+            || pid >= 10_000_000
+            || self.cpu >= 1000
+            || seconds >= 100_000
+        {
+            return None;
+        }
+        let mut text = [b' '; USUAL_WORDS];
+        let name = text.get_mut(COMM_WIDTH.checked_sub(self.comm.len())?..COMM_WIDTH)?;
+        name.copy_from_slice(self.comm);
+
+        let left =
+            |digits: u64| BLANKS ^ (digits | DIGITS).wrapping_shr(piece::leading_zeros(digits));
+        let right = |digits: u64| {
+            let above = piece::leading_zeros(digits);
+            BLANKS ^ (digits | DIGITS).wrapping_shr(above).wrapping_shl(above)
+        };
+        let zeros = |digits: u64| BLANKS ^ (digits | DIGITS);
+        // Each has its last digit in the highest byte.
+        let cpu = zeros(match self.cpu {
+            low @ 0..10 => u64::from(low) << 56,
+            cpu => piece::eight_digits(cpu),
+        }) >> 40;
+        let seconds = right(piece::eight_digits(seconds as u32)) >> 24;
+        let us = zeros(piece::eight_digits(us as u32)) >> 16;
+        let two = |bytes: [u8; 2]| u64::from(u16::from_le_bytes(bytes));
+        let words = [
+            u64::from(b'-') | (left(piece::eight_digits(pid)) << 8),
+            two(*b" [") | (cpu << 16) | (two(*b"] ") << 40) | (u64::from(off) << 56),
+            u64::from(u32::from_le_bytes(rest)) | (u64::from(b' ') << 32) | (seconds << 40),
+            (seconds >> 24) | (u64::from(b'.') << 16) | (us << 24),
+            (us >> 40) | (two(*b": ") << 8),
+        ];
+        word::put_words(text.get_mut(COMM_WIDTH..)?, words);
+        Some(text)
+    }
+
+    /// Writes it whatever the columns are.
+    #[inline(never)]
+    fn write_any(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let mut text = Piece::new();
 
         match COMM_WIDTH.checked_sub(self.comm.len()) {
@@ -85,7 +152,11 @@ pub(crate) fn write_buffer_started(cpu: u32, out: &mut dyn ByteWrite) -> fmt::Re
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::writer::Bytes,
+        *, //
+    };
+    use proptest::prelude::*;
 
     struct Row {
         comm: &'static str,
@@ -167,6 +238,59 @@ mod tests {
             prefix.write_text(&mut text).unwrap();
             assert_eq!(text, row.expected);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn usual_widths_are_no_other_text(
+            comm in "[a-z]{0,17}",
+            (pid, pid_bits) in (any::<i32>(), 0u32..32),
+            (cpu, cpu_bits) in (any::<u32>(), 20u32..32),
+            (stamp, stamp_bits) in (any::<u64>(), 0u32..64),
+            columns: [u8; 5],
+        ) {
+            let prefix = Prefix {
+                comm: comm.as_bytes(),
+                pid: pid >> pid_bits,
+                tgid: None,
+                cpu: cpu >> cpu_bits,
+                columns: Some(columns.map(|column| b' ' + column % 90)),
+                stamp: stamp >> stamp_bits,
+                clock: ClockId::Local,
+            };
+            let (mut text, mut any) = (Bytes::default(), Bytes::default());
+            prefix.write_text(&mut text).unwrap();
+            prefix.write_any(&mut any).unwrap();
+            prop_assert_eq!(text.0, any.0);
+        }
+    }
+
+    /// The widest columns that are usual, and each that is wider.
+    #[test]
+    fn the_usual_ones_are_made_of_words() {
+        let usual = Prefix {
+            comm: b"sixteen letters!",
+            pid: 9_999_999,
+            tgid: None,
+            cpu: 999,
+            columns: Some(*b"....."),
+            stamp: 99_999_999_999_499,
+            clock: ClockId::Mono,
+        };
+        let is_usual = |change: fn(&mut Prefix<'_>)| {
+            let mut prefix = Prefix { ..usual };
+            change(&mut prefix);
+            prefix.usual().is_some()
+        };
+        assert!(is_usual(|_| {}));
+        assert!(!is_usual(|prefix| prefix.comm = b"seventeen letters"));
+        assert!(!is_usual(|prefix| prefix.pid += 1));
+        assert!(!is_usual(|prefix| prefix.pid = -1));
+        assert!(!is_usual(|prefix| prefix.tgid = Some(0)));
+        assert!(!is_usual(|prefix| prefix.cpu += 1));
+        assert!(!is_usual(|prefix| prefix.columns = None));
+        assert!(!is_usual(|prefix| prefix.stamp += 1));
+        assert!(!is_usual(|prefix| prefix.clock = ClockId::Counter));
     }
 
     #[test]

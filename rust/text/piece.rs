@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! A short text of limited length, with numbers written digit by digit.
+//! A short text of limited length, with numbers of which eight digits are made at once.
 //!
-//! Lines of events begin with one. They are made by the thousand, and `core::fmt` makes several
-//! calls for each number. The memory is filled with blanks beforehand, so that padding costs
-//! nothing.
+//! Lines of events are made of such texts by the thousand, and `core::fmt` makes several calls for
+//! each number. The memory is filled with blanks beforehand, so that padding costs nothing.
 
 use core::fmt;
 
@@ -11,56 +10,76 @@ use super::writer::ByteWrite;
 
 /// Length of the longest text.
 const ROOM: usize = 96;
+/// Bytes of a word, which is stored at once.
+const WORD: usize = 8;
+/// A word of blanks.
+pub(super) const BLANKS: u64 = 0x2020_2020_2020_2020;
+/// With it and with [`BLANKS`] a digit is a character.
+pub(super) const DIGITS: u64 = 0x1010_1010_1010_1010;
+/// One more than the highest number with as many digits as a word has bytes.
+const LONG: u64 = 100_000_000;
 
 /// A short text.
 pub(crate) struct Piece {
-    /// Blank from `len` on.
-    bytes: [u8; ROOM],
+    /// Blank from `len` on. A word that begins in the text ends here.
+    bytes: [u8; ROOM + WORD],
     len: usize,
 }
 
-/// Returns the number of decimal digits of `number`.
-fn digits_of(mut number: u64) -> usize {
-    let mut digits = 1usize;
-
-    while number >= 10_000 {
-        number /= 10_000;
-        digits = digits.wrapping_add(4);
-    }
-    let more = match number {
-        0..10 => 0,
-        10..100 => 1,
-        100..1_000 => 2,
-        _ => 3,
-    };
-    digits.wrapping_add(more)
+/// Returns the eight decimal digits of a number below [`LONG`], the highest one in the lowest byte. The halves of
+/// a word are divided at once, then its quarters.
+#[inline(always)]
+pub(super) fn eight_digits(number: u32) -> u64 {
+    let (high, low) = (number / 10_000, number % 10_000);
+    let fours = u64::from(high) | (u64::from(low) << 32);
+    // A multiplication by 5243 / 2^19 divides what is below 10000 by 100.
+    let high = (fours.wrapping_mul(5243) >> 19) & 0x7f_0000_007f;
+    let twos = high | (fours.wrapping_sub(high.wrapping_mul(100)) << 16);
+    // One by 103 / 2^10 divides what is below 100 by ten.
+    let high = (twos.wrapping_mul(103) >> 10) & 0x000f_000f_000f_000f;
+    high | (twos.wrapping_sub(high.wrapping_mul(10)) << 8)
 }
 
-/// Fills `to` with the lowest digits of `number`.
-fn put_digits(to: &mut [u8], mut number: u64) {
-    for digit in to.iter_mut().rev() {
-        *digit = b'0'.wrapping_add((number % 10) as u8);
-        number /= 10;
-    }
+/// Returns how many bits of such a word are before the digits that a number has; zero has one.
+#[inline(always)]
+pub(super) fn leading_zeros(digits: u64) -> u32 {
+    (digits | (1 << 56)).trailing_zeros() & !7
 }
 
 impl Piece {
     /// Returns an empty text.
+    #[inline]
     pub(crate) fn new() -> Self {
         Piece {
-            bytes: [b' '; ROOM],
+            bytes: [b' '; ROOM + WORD],
             len: 0,
         }
     }
 
     /// Returns the text.
+    #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&self.bytes)
     }
 
     /// Writes the text to `out`.
+    #[inline]
     pub(crate) fn write_to(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         out.write_bytes(self.bytes())
+    }
+
+    /// Returns where the text ends when `len` bytes more are there.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room for them.
+    #[inline(always)]
+    fn end(&self, len: usize) -> Result<usize, fmt::Error> {
+        let end = self.len.checked_add(len).ok_or(fmt::Error)?;
+        if end > ROOM {
+            return Err(fmt::Error);
+        }
+        Ok(end)
     }
 
     /// Appends `len` blanks, and returns them to be overwritten.
@@ -68,9 +87,9 @@ impl Piece {
     /// # Errors
     ///
     /// If there is no room for them; nothing was appended then.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, len: usize) -> Result<&mut [u8], fmt::Error> {
-        let end = self.len.checked_add(len).ok_or(fmt::Error)?;
+        let end = self.end(len)?;
         let next = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
 
         self.len = end;
@@ -78,37 +97,79 @@ impl Piece {
     }
 
     /// Appends `count` blanks.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn blanks(&mut self, count: usize) -> fmt::Result {
-        self.next(count).map(|_| ())
+        self.len = self.end(count)?;
+        Ok(())
     }
 
     /// Appends `bytes`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bytes_of(&mut self, bytes: &[u8]) -> fmt::Result {
-        for (to, from) in self.next(bytes.len())?.iter_mut().zip(bytes) {
-            *to = *from;
-        }
+        self.next(bytes.len())?.copy_from_slice(bytes);
         Ok(())
+    }
+
+    /// Appends `len` bytes, in which `word` begins at `at`; all others are blank, and so are those of the word that are
+    /// after them.
+    #[inline(always)]
+    fn word(&mut self, word: u64, at: usize, len: usize) -> fmt::Result {
+        let end = self.end(len)?;
+        let from = self.len.wrapping_add(at);
+        let room = self.bytes.get_mut(from..).and_then(<[u8]>::first_chunk_mut);
+        *room.ok_or(fmt::Error)? = word.to_le_bytes();
+        self.len = end;
+        Ok(())
+    }
+
+    /// Appends a number of at least `digits` digits in at least `width` columns, aligned to the left or to the right.
+    #[inline]
+    fn number(&mut self, number: u64, digits: usize, left: bool, width: usize) -> fmt::Result {
+        if number >= LONG || digits > WORD {
+            return self.long_number(number, digits, left, width);
+        }
+        let text = eight_digits(number as u32);
+        let shortest = leading_zeros(text);
+        let asked = (WORD.wrapping_sub(digits) as u32).wrapping_mul(8);
+        let above = shortest.min(asked);
+        let word = BLANKS ^ (text | DIGITS).wrapping_shr(above);
+        let digits = WORD.wrapping_sub(above as usize / 8);
+        let blanks = width.saturating_sub(digits);
+        self.word(
+            word,
+            if left { 0 } else { blanks },
+            digits.wrapping_add(blanks),
+        )
+    }
+
+    /// As [`Self::number`], for those that are longer than a word.
+    #[cold]
+    #[inline(never)]
+    fn long_number(&mut self, number: u64, digits: usize, left: bool, width: usize) -> fmt::Result {
+        let before = self.len;
+        let (high, low) = (number / LONG, number % LONG);
+        let digits = digits.saturating_sub(WORD);
+        let high_width = if left { 0 } else { width.saturating_sub(WORD) };
+        self.number(high, digits.max(1), false, high_width)?;
+        self.number(low, WORD, false, 0)?;
+        self.blanks(width.saturating_sub(self.len.wrapping_sub(before)))
     }
 
     /// Appends a number, right-aligned in at least `width` columns.
+    #[inline]
     pub(crate) fn right(&mut self, number: u64, width: usize) -> fmt::Result {
-        let digits = digits_of(number);
-        self.blanks(width.saturating_sub(digits))?;
-        put_digits(self.next(digits)?, number);
-        Ok(())
+        self.number(number, 1, false, width)
     }
 
     /// Appends a number, left-aligned in at least `width` columns.
+    #[inline]
     pub(crate) fn left(&mut self, number: i64, width: usize) -> fmt::Result {
-        let before = self.len;
+        let mut width = width;
         if number < 0 {
             self.bytes_of(b"-")?;
+            width = width.saturating_sub(1);
         }
-        let number = number.unsigned_abs();
-        put_digits(self.next(digits_of(number))?, number);
-        self.blanks(width.saturating_sub(self.len.wrapping_sub(before)))
+        self.number(number.unsigned_abs(), 1, true, width)
     }
 
     /// Appends a number in base 16 after `0x`.
@@ -127,9 +188,9 @@ impl Piece {
     }
 
     /// Appends a number with leading zeros, at least `width` digits wide.
+    #[inline]
     pub(crate) fn zeros(&mut self, number: u64, width: usize) -> fmt::Result {
-        put_digits(self.next(digits_of(number).max(width))?, number);
-        Ok(())
+        self.number(number, width.max(1), false, 0)
     }
 }
 
@@ -164,6 +225,7 @@ mod tests {
 
         for width in 0..24 {
             check(0, width);
+            check(LONG, width);
             check(u64::MAX, width);
             check(i64::MIN as u64, width);
         }

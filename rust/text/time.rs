@@ -7,7 +7,8 @@ use core::fmt;
 
 use super::piece::Piece;
 
-const US_PER_S: u64 = 1_000_000;
+/// Microseconds of a second.
+pub(super) const US_PER_S: u64 = 1_000_000;
 
 /// Returns nanoseconds as microseconds, rounded to the nearest.
 pub(crate) fn microseconds(ns: u64) -> u64 {
