@@ -9,6 +9,8 @@
 //!
 //! Any context; nothing is allocated, and nothing outside the record is read.
 
+use crate::text::word;
+
 /// Where the bytes of a value are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
@@ -185,11 +187,10 @@ pub(crate) fn part(record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
 /// in the machine's order, which is little-endian.
 #[inline]
 pub(crate) fn number(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    for (to, from) in word.iter_mut().zip(bytes) {
-        *to = *from;
+    match bytes.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => word::few_bytes(bytes),
     }
-    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

@@ -6,10 +6,7 @@
 //! comes from. `trace_pipe_json` parses the text once for each event that an open file prints, and
 //! keeps the [`Member`]s. A field that the record is too short for is `null`.
 
-use core::fmt::{
-    self,
-    Write, //
-};
+use core::fmt;
 
 use super::field_type::{
     number,
@@ -23,7 +20,7 @@ use crate::text::{
 };
 
 /// A function that writes an address without revealing where the kernel is.
-pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn Write) -> fmt::Result;
+pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result;
 
 /// The number of values of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,7 +73,7 @@ pub(crate) fn members(format: &str) -> impl Iterator<Item = (&str, Member)> {
 
 /// Writes the name of a member as it comes before each of its values; `at` is the member's place
 /// among those of its format.
-pub(crate) fn write_name(at: usize, name: &str, out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn write_name(at: usize, name: &str, out: &mut dyn ByteWrite) -> fmt::Result {
     if at != 0 {
         out.write_char(',')?;
     }
@@ -259,7 +256,7 @@ pub(crate) fn write_members<'m, W: ByteWrite>(
 }
 
 /// Writes the members of a binary marker, whose bytes have a meaning of the user's own.
-pub(crate) fn write_raw_data(record: &[u8], out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn write_raw_data(record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
     let id = record.get(8..).and_then(<[u8]>::first_chunk);
     write!(
         out,
@@ -301,7 +298,7 @@ mod tests {
             lines.join("\n")
         );
         let mut text = String::new();
-        let mut address = |value: u64, out: &mut dyn Write| write!(out, "\"<{value:x}>\"");
+        let mut address = |value: u64, out: &mut dyn ByteWrite| write!(out, "\"<{value:x}>\"");
 
         write_fields(&format, record, &mut address, &mut text).unwrap();
         text

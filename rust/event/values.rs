@@ -30,51 +30,73 @@ pub(crate) trait KernelValues {
     fn write_string(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
 }
 
-/// Writes ` NAME=VALUE` for each field, and the end of the line.
-pub(crate) fn write<'a>(
+/// A field whose value is written: all that its declaration says, but for the name.
+#[derive(Clone, Copy)]
+pub(crate) struct ValueField {
+    ty: FieldType,
+    offset: u32,
+    size: u32,
+}
+
+/// Writes what comes before the value of the field with this name.
+pub(crate) fn write_name(name: &str, w: &mut dyn ByteWrite) -> fmt::Result {
+    w.write_str(" ")?;
+    w.write_str(name)?;
+    w.write_str("=")
+}
+
+/// Writes the value of each field after its name, which [`write_name`] made, and the end of the line.
+pub(crate) fn write<'f, W: ByteWrite>(
     record: &[u8],
-    fields: impl Iterator<Item = Field<'a>>,
+    fields: impl Iterator<Item = (&'f [u8], &'f ValueField)>,
     kernel: &mut dyn KernelValues,
-    w: &mut dyn ByteWrite,
+    w: &mut W,
 ) -> fmt::Result {
     let mut any = false;
-    for field in fields {
+    for (name, field) in fields {
         any = true;
-        w.write_str(" ")?;
-        w.write_str(field.declared.name)?;
-        w.write_str("=")?;
-        write_value(record, &field, kernel, w)?;
+        w.write_bytes(name)?;
+        field.write(record, kernel, w)?;
     }
     w.write_str(if any { "\n" } else { "No fields found\n" })
 }
 
-fn write_value(
-    record: &[u8],
-    field: &Field<'_>,
-    kernel: &mut dyn KernelValues,
-    w: &mut dyn ByteWrite,
-) -> fmt::Result {
-    let (offset, size) = (field.offset, field.declared.size);
-    let ty = FieldType::of(field.declared.ty, size);
-    // ftrace has no text for a set of CPUs, whether or not it is inside the record, and none for a stack.
-    let has_text = !matches!(ty, FieldType::Cpumask | FieldType::Stack);
-    if !has_text && part(record, offset, size).is_some() {
-        return w.write_str("<INVALID-TYPE>");
+impl ValueField {
+    /// Returns what is written of a field.
+    pub(crate) fn of(field: &Field<'_>) -> Self {
+        let (offset, size) = (field.offset, field.declared.size);
+        let ty = FieldType::of(field.declared.ty, size);
+        Self { ty, offset, size }
     }
-    match ty.read(record, offset, size) {
-        // As in ftrace: of an array without a size as many characters as it says.
-        Some(Value::Chars(_)) if size == 0 => Ok(()),
-        None | Some(Value::Cpumask(_)) => w.write_str("<OVERFLOW>"),
-        Some(Value::Chars(chars)) => write_string(chars, w),
-        Some(Value::DynamicChars(chars)) => write_chars(chars, w),
-        Some(Value::Bytes(bytes)) => write_separated(bytes, ',', w),
-        Some(Value::StringAt(address, _)) => {
-            write!(w, "({address:#018x}")?;
-            kernel.write_string(address, w)?;
-            w.write_char(')')
+
+    /// Writes the value that `record` has.
+    fn write<W: ByteWrite>(
+        &self,
+        record: &[u8],
+        kernel: &mut dyn KernelValues,
+        w: &mut W,
+    ) -> fmt::Result {
+        let Self { ty, offset, size } = *self;
+        // ftrace has no text for a set of CPUs, whether or not it is inside the record, and none for a stack.
+        let has_text = !matches!(ty, FieldType::Cpumask | FieldType::Stack);
+        if !has_text && part(record, offset, size).is_some() {
+            return w.write_str("<INVALID-TYPE>");
         }
-        Some(Value::Number(value, size)) => write_number(value, size, kernel, w),
-        Some(Value::Opaque(_)) => w.write_str("<INVALID-SIZE>"),
+        match ty.read(record, offset, size) {
+            // As in ftrace: of an array without a size as many characters as it says.
+            Some(Value::Chars(_)) if size == 0 => Ok(()),
+            None | Some(Value::Cpumask(_)) => w.write_str("<OVERFLOW>"),
+            Some(Value::Chars(chars)) => write_string(chars, w),
+            Some(Value::DynamicChars(chars)) => write_chars(chars, w),
+            Some(Value::Bytes(bytes)) => write_separated(bytes, ',', w),
+            Some(Value::StringAt(address, _)) => {
+                write!(w, "({address:#018x}")?;
+                kernel.write_string(address, w)?;
+                w.write_char(')')
+            }
+            Some(Value::Number(value, size)) => write_number(value, size, kernel, w),
+            Some(Value::Opaque(_)) => w.write_str("<INVALID-SIZE>"),
+        }
     }
 }
 
@@ -149,6 +171,25 @@ fn write_separated(bytes: &[u8], separator: char, w: &mut dyn ByteWrite) -> fmt:
     Ok(())
 }
 
+/// Writes the values of these fields.
+#[cfg(test)]
+pub(crate) fn write_fields<'a, W: ByteWrite>(
+    record: &[u8],
+    fields: impl Iterator<Item = Field<'a>>,
+    kernel: &mut dyn KernelValues,
+    w: &mut W,
+) -> fmt::Result {
+    let named: Vec<(String, ValueField)> = fields
+        .map(|field| {
+            let mut name = String::new();
+            write_name(field.declared.name, &mut name).unwrap();
+            (name, ValueField::of(&field))
+        })
+        .collect();
+    let fields = named.iter().map(|(name, field)| (name.as_bytes(), field));
+    write(record, fields, kernel, w)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
@@ -199,7 +240,7 @@ mod tests {
         let record = [&[0; 8], bytes].concat();
         let fields = place(fields.iter().copied(), COMMON_SIZE);
 
-        write(&record, fields, &mut Map, &mut text).unwrap();
+        write_fields(&record, fields, &mut Map, &mut text).unwrap();
         text.0.into_iter().map(char::from).collect()
     }
 

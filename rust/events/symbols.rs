@@ -25,10 +25,7 @@ use crate::{
         writer::ByteWrite, //
     },
 };
-use core::fmt::{
-    self,
-    Write, //
-};
+use core::fmt;
 use kernel::prelude::*;
 
 /// Number of cached names.
@@ -132,8 +129,8 @@ impl Symbols {
 
     /// Writes an address as a JSON string that does not reveal where the kernel is: its name, or,
     /// if it has none, its hash.
-    pub(crate) fn write_json(&mut self, address: u64, out: &mut dyn Write) -> fmt::Result {
-        let named = self.with_name(address, true, |name| json::write_string(name, &mut *out));
+    pub(crate) fn write_json(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+        let named = self.with_name(address, true, |name| json::write_string(name, out));
         named.unwrap_or_else(|| symbol::write_hashed(address, out))
     }
 }

@@ -38,15 +38,10 @@ use core::fmt;
 /// Most bytes of a string of an entry.
 const MOST_TEXT: usize = 256;
 
-/// Writes `bytes` as a string.
-fn write_string(bytes: &[u8], mut out: &mut dyn ByteWrite) -> fmt::Result {
-    json::write_string(bytes, &mut out)
-}
-
 /// Writes a name and a colon, after a comma if it is not the first one.
 fn write_name(name: &[u8], is_first: bool, out: &mut dyn ByteWrite) -> fmt::Result {
     out.write_str(if is_first { "" } else { "," })?;
-    write_string(name, out)?;
+    json::write_string(name, out)?;
     out.write_char(':')
 }
 
@@ -54,7 +49,7 @@ fn write_name(name: &[u8], is_first: bool, out: &mut dyn ByteWrite) -> fmt::Resu
 fn write_text(words: &[u64], out: &mut dyn ByteWrite) -> fmt::Result {
     let mut bytes = [0; MOST_TEXT];
     word::put_words(&mut bytes, words.iter().copied());
-    write_string(word::c_string(&bytes), out)
+    json::write_string(word::c_string(&bytes), out)
 }
 
 /// Writes the first and the last number of a range.
@@ -102,7 +97,7 @@ impl Plan {
     ) -> fmt::Result {
         let symbol = |offset, out: &mut dyn ByteWrite| {
             names.symbol(value, offset, &mut |name| {
-                write_string(name.as_bytes(), out)
+                json::write_string(name.as_bytes(), out)
             })
         };
         match atom.modifier {
@@ -114,7 +109,7 @@ impl Plan {
                 write!(out, ",\"pid\":{value}}}")
             }
             Modifier::Syscall => names.syscall(value, &mut |name| match name {
-                Some(name) => write_string(name.as_bytes(), out),
+                Some(name) => json::write_string(name.as_bytes(), out),
                 None => write!(out, "{value}"),
             }),
             // Each has the numbers that are not more than its power of 2, and more than the one before.
@@ -164,7 +159,7 @@ impl Plan {
                     out.write_str(separator)?;
                     separator = ",";
                     names.symbol(*address, true, &mut |name| {
-                        write_string(name.as_bytes(), out)
+                        json::write_string(name.as_bytes(), out)
                     })?;
                 }
                 out.write_str("]")?;
@@ -276,6 +271,6 @@ impl fmt::Write for EscapedString<'_> {
 
 impl ByteWrite for EscapedString<'_> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        json::write_inside(bytes, &mut self.0)
+        json::write_inside(bytes, self.0)
     }
 }

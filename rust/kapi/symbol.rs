@@ -9,10 +9,7 @@ use crate::text::{
     writer::ByteWrite, //
 };
 use core::{
-    fmt::{
-        self,
-        Write, //
-    },
+    fmt,
     str, //
 };
 use kernel::{
@@ -166,7 +163,7 @@ pub(crate) fn write_gfp(flags: u64, out: &mut dyn ByteWrite) -> fmt::Result {
 const HASHED: usize = 32;
 
 /// Writes the number that stands for an address, as a string of JSON.
-pub(crate) fn write_hashed(address: u64, out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn write_hashed(address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
     let mut text = [0u8; HASHED];
     // It does not follow the address.
     let len = c::rt_text_of_hashed(text.as_mut_slice().into(), address as usize);

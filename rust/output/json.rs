@@ -8,6 +8,10 @@
 
 use super::{
     kinds::RecordKind,
+    layouts::{
+        EventLayout,
+        EventLayouts, //
+    },
     SeenEvent,
     Style,
     Text, //
@@ -29,6 +33,7 @@ use crate::{
     text::{
         json,
         options::Opt,
+        piece::Piece,
         writer::ByteWrite, //
     }, //
 };
@@ -36,40 +41,19 @@ use core::fmt::{
     self,
     Write, //
 };
-use kernel::prelude::*;
 
 /// Printer of JSON objects.
 pub(crate) struct Json {
-    layouts: EventLayouts,
+    layouts: EventLayouts<Member>,
     symbols: Symbols,
     _reader: RecordReader,
-}
-
-/// The layouts of the events printed so far.
-struct EventLayouts(KVVec<EventLayout>);
-
-/// What the objects of one event have in common.
-struct EventLayout {
-    id: u16,
-    /// The members that name the event, up to the brace that opens its fields; then the name of each
-    /// field.
-    text: Text,
-    head_end: usize,
-    fields: KVVec<NamedMember>,
-}
-
-/// A field, and where its name ends in the text of the layout. The name begins where the one before
-/// it ends.
-struct NamedMember {
-    name_end: usize,
-    member: Member,
 }
 
 impl Json {
     /// Returns a printer that has printed nothing yet.
     pub(crate) fn new() -> Self {
         Self {
-            layouts: EventLayouts(KVVec::new()),
+            layouts: EventLayouts::new(),
             symbols: Symbols::new(),
             _reader: RecordReader::new(),
         }
@@ -86,26 +70,34 @@ impl Json {
         let Some(common) = Common::of(&seen.record) else {
             return Ok(());
         };
+        let mut head = Piece::new();
+        head.bytes_of(b"{\"cpu\":")?;
+        head.right(seen.cpu.into(), 0)?;
+        head.bytes_of(b",\"ts\":")?;
+        head.right(seen.stamp, 0)?;
+        head.bytes_of(b",\"comm\":")?;
+        head.write_to(out)?;
         let mut comm = [0; names::COMM];
-        write!(
-            out,
-            "{{\"cpu\":{},\"ts\":{},\"comm\":",
-            seen.cpu, seen.stamp
-        )?;
         json::write_string(names::comm_of(common.pid, &mut comm), out)?;
-        write!(out, ",\"pid\":{}", common.pid)?;
+        let mut rest = Piece::new();
+        rest.bytes_of(b",\"pid\":")?;
+        rest.left(common.pid.into(), 0)?;
         if style.options.has(Opt::RecordTgid) {
-            write!(out, ",\"tgid\":{}", names::tgid_of(common.pid))?;
+            rest.bytes_of(b",\"tgid\":")?;
+            rest.right(names::tgid_of(common.pid).into(), 0)?;
         }
-        out.write_str(",\"flags\":")?;
-        json::write_string(&common.columns(), out)?;
+        // Letters, digits and dots.
+        rest.bytes_of(b",\"flags\":\"")?;
+        rest.bytes_of(&common.columns())?;
+        rest.bytes_of(b"\"")?;
+        rest.write_to(out)?;
         self.write_own(common.event_type, &seen.record, out)?;
         out.write_str("}\n")
     }
 
     /// Writes the members that differ from event to event.
     fn write_own(&mut self, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-        let Some(layout) = self.layouts.of(id)? else {
+        let Some(layout) = self.layouts.of(id, read_layout)? else {
             return write!(out, ",\"type\":{id}");
         };
         out.write_bytes(layout.head())?;
@@ -115,87 +107,40 @@ impl Json {
         };
         if !written {
             let symbols = &mut self.symbols;
-            let mut address = |address, out: &mut dyn Write| symbols.write_json(address, out);
-            fields::write_members(layout.members(), record, &mut address, out)?;
+            let mut address = |address, out: &mut dyn ByteWrite| symbols.write_json(address, out);
+            fields::write_members(layout.fields(), record, &mut address, out)?;
         }
         out.write_str("}")
     }
 }
 
-impl EventLayouts {
-    /// Returns the layout of the event `id`; `None` if there is no such event.
-    ///
-    /// # Errors
-    ///
-    /// Without memory for it.
-    fn of(&mut self, id: u16) -> Result<Option<&EventLayout>, fmt::Error> {
-        let at = match self.0.iter().position(|layout| layout.id == id) {
-            Some(at) => at,
-            None => {
-                let Some(layout) = EventLayout::new(id)? else {
-                    return Ok(None);
-                };
-                self.0.push(layout, GFP_KERNEL).map_err(|_| fmt::Error)?;
-                self.0.len().wrapping_sub(1)
-            }
-        };
-        Ok(self.0.get(at))
-    }
-}
-
-impl EventLayout {
-    /// Reads the format of the event `id`; `None` if there is no such event.
-    ///
-    /// # Errors
-    ///
-    /// Without memory for it.
-    fn new(id: u16) -> Result<Option<Self>, fmt::Error> {
-        let (mut format, mut text) = (Text::new(), Text::new());
-        match RecordKind::by_id(id) {
-            Some(kind) => {
-                let entry = kind.entry();
-                write_head("ftrace", entry.name, &mut text)?;
-                entry.write_format(&mut format)?;
-            }
-            None => {
-                let Some(event) = events::by_id(id) else {
-                    return Ok(None);
-                };
-                write_head(event.system(), event.name(), &mut text)?;
-                event.write_format(&mut format)?;
-            }
+/// Reads the format of the event `id`; `None` if there is no such event.
+///
+/// # Errors
+///
+/// Without memory for it.
+fn read_layout(id: u16) -> Result<Option<EventLayout<Member>>, fmt::Error> {
+    let (mut format, mut head) = (Text::new(), Text::new());
+    match RecordKind::by_id(id) {
+        Some(kind) => {
+            let entry = kind.entry();
+            write_head("ftrace", entry.name, &mut head)?;
+            entry.write_format(&mut format)?;
         }
-        let head_end = text.bytes().len();
-        let mut fields = KVVec::new();
-        let format = core::str::from_utf8(format.bytes()).unwrap_or_default();
-        for (at, (name, member)) in fields::members(format).enumerate() {
-            fields::write_name(at, name, &mut text)?;
-            let name_end = text.bytes().len();
-            let named = NamedMember { name_end, member };
-            fields.push(named, GFP_KERNEL).map_err(|_| fmt::Error)?;
+        None => {
+            let Some(event) = events::by_id(id) else {
+                return Ok(None);
+            };
+            write_head(event.system(), event.name(), &mut head)?;
+            event.write_format(&mut format)?;
         }
-        Ok(Some(Self {
-            id,
-            text,
-            head_end,
-            fields,
-        }))
     }
-
-    /// Returns the members that name the event.
-    fn head(&self) -> &[u8] {
-        self.text.bytes().get(..self.head_end).unwrap_or_default()
+    let mut layout = EventLayout::new(id, head);
+    let format = core::str::from_utf8(format.bytes()).unwrap_or_default();
+    for (at, (name, member)) in fields::members(format).enumerate() {
+        layout.add(member, |text| fields::write_name(at, name, text))?;
     }
-
-    /// Returns the fields, each with its name.
-    fn members(&self) -> impl Iterator<Item = (&[u8], &Member)> {
-        let mut begin = self.head_end;
-        self.fields.iter().map(move |named| {
-            let name = self.text.bytes().get(begin..named.name_end);
-            begin = named.name_end;
-            (name.unwrap_or_default(), &named.member)
-        })
-    }
+    Ok(Some(layout))
 }
 
 /// Writes the members that name an event, and opens the object of its fields.

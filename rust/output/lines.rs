@@ -8,6 +8,10 @@ use super::{
     arguments::BtfArguments,
     graph::Graph,
     kinds::RecordKind,
+    layouts::{
+        EventLayout,
+        EventLayouts, //
+    },
     SeenEvent,
     Style,
     Text, //
@@ -16,14 +20,16 @@ use crate::{
     event::{
         context::Common,
         format,
-        values, //
+        values::{
+            self,
+            ValueField, //
+        }, //
     },
     events::{
         self,
         Event,
         Printer,
-        RecordReader,
-        Symbols, //
+        RecordReader, //
     },
     kapi::whole_record::WholeRecord,
     tasks::names,
@@ -59,6 +65,8 @@ pub(crate) struct LinePrinter {
     pub(super) printer: Printer,
     pub(super) graph: Graph,
     pub(super) arguments: BtfArguments,
+    /// For the option `fields`.
+    layouts: EventLayouts<ValueField>,
     /// When the event was recorded that is printed: a line may name a time before it.
     pub(super) moment: CallTime,
     _reader: RecordReader,
@@ -75,6 +83,7 @@ impl LinePrinter {
             printer: Printer::new()?,
             graph: Graph::new(),
             arguments: BtfArguments::new(),
+            layouts: EventLayouts::new(),
             moment: CallTime::default(),
             _reader: RecordReader::new(),
         })
@@ -144,7 +153,7 @@ impl LinePrinter {
             return form::write_unknown(Form::Text, id, out);
         };
         if options.has(Opt::Fields) || event.is_printed_by_fields() {
-            return write_fields(event, &record, self.printer.symbols(), out);
+            return self.write_fields(event, &record, out);
         }
         if event.is_named_in_text() {
             out.write_bytes(event.name_before_text())?;
@@ -153,6 +162,15 @@ impl LinePrinter {
             out.write_bytes(text)?;
         }
         out.write_bytes(b"\n")
+    }
+
+    /// Writes the fields of a record by name.
+    fn write_fields(&mut self, event: &Event, record: &[u8], out: &mut Text) -> fmt::Result {
+        let Some(layout) = self.layouts.of(event.id(), |_| read_fields(event))? else {
+            return writeln!(out, "{}:", event.name());
+        };
+        out.write_bytes(layout.head())?;
+        values::write(record, layout.fields(), self.printer.symbols(), out)
     }
 
     /// Writes the text of a record that no tracepoint makes.
@@ -227,15 +245,23 @@ fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Resul
     }
 }
 
-/// Writes the fields of a record by name, for the option `fields`.
-fn write_fields(
-    event: &Event,
-    record: &[u8],
-    symbols: &mut Symbols,
-    out: &mut Text,
-) -> fmt::Result {
-    write!(out, "{}:", event.name())?;
-    event
-        .with_fields(|fields| values::write(record, fields, symbols, out))
-        .unwrap_or_else(|| out.write_char('\n'))
+/// Reads the fields of an event, for the option `fields`.
+///
+/// # Errors
+///
+/// Without memory for them.
+fn read_fields(event: &Event) -> Result<Option<EventLayout<ValueField>>, fmt::Error> {
+    let mut head = Text::new();
+    write!(head, "{}:", event.name())?;
+    let mut layout = EventLayout::new(event.id(), head);
+    let read = event.with_fields(|fields| {
+        for field in fields {
+            layout.add(ValueField::of(&field), |text| {
+                values::write_name(field.declared.name, text)
+            })?;
+        }
+        Ok(())
+    });
+    // Those of a module that is gone are not known.
+    read.transpose().map(|read| read.map(|()| layout))
 }

@@ -6,6 +6,7 @@
 //! - `graph`: lines of the tracer `function_graph`.
 //! - `arguments`: those of functions.
 //! - `kinds`: records that no tracepoint makes.
+//! - `layouts`: what the lines of one event have in common.
 //! - `style`: how and what to print; `text`: where the output goes.
 //!
 //! Called by the files that show events, with copies of records and without a lock. Contexts:
@@ -18,6 +19,7 @@ mod formatter;
 mod graph;
 mod json;
 mod kinds;
+mod layouts;
 mod lines;
 mod style;
 mod text;

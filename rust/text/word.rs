@@ -120,7 +120,7 @@ impl Iterator for StringWords<'_> {
 
 /// Returns the word that at most seven bytes begin, with zeroes after them.
 #[inline(always)]
-fn few_bytes(bytes: &[u8]) -> u64 {
+pub(crate) fn few_bytes(bytes: &[u8]) -> u64 {
     let byte = |at: usize| {
         let byte = bytes.get(at).copied().unwrap_or(0);
         u64::from(byte).wrapping_shl(u8::BITS.wrapping_mul(at as u32))

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::source::Source;
 use crate::event::json as records;
-use crate::text::json;
+use crate::text::{json, writer::ByteWrite};
 
 /// What a reader makes of a string: a second opinion on its quotes, escapes and characters.
 fn unquoted(text: &str) -> Option<(String, &str)> {
@@ -135,7 +135,7 @@ pub fn json_records(source: &mut Source) {
     let record = source.bytes(60);
     let mut addresses = 0;
     let mut text = String::new();
-    let mut address = |_: u64, out: &mut dyn Write| {
+    let mut address = |_: u64, out: &mut dyn ByteWrite| {
         addresses += 1;
         out.write_str("\"an address\"")
     };

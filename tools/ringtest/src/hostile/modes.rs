@@ -141,8 +141,8 @@ pub fn field_values(source: &mut Source) {
             offset: *source.pick(&[0, 8, 50, 59, 60, u32::MAX]),
         });
     }
-    let found = print(source, record.len() * 30 + 200, |out| {
-        values::write(&record, fields.iter().copied(), &mut Nameless, out)
+    let found = print(source, record.len() * 30 + 200, |mut out| {
+        values::write_fields(&record, fields.iter().copied(), &mut Nameless, &mut out)
     });
 
     assert!(found.ends_with(b"\n"));
