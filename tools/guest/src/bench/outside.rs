@@ -146,15 +146,18 @@ const CONTENTS: &[Content] = &[
             own.set("set_ftrace_filter", "__x64_sys_getpgid")
         },
     },
-    Content {
-        name: "an event, fields",
-        events: TO_READ / 2,
-        fill: |own, events| {
-            (PLAIN.fill)(own, events)?;
-            own.set("options/fields", "1")
-        },
-    },
+    FIELDS,
 ];
+
+/// An event as its fields.
+const FIELDS: Content = Content {
+    name: "an event, fields",
+    events: TO_READ / 2,
+    fill: |own, events| {
+        (PLAIN.fill)(own, events)?;
+        own.set("options/fields", "1")
+    },
+};
 
 /// The same of an event of a kprobe.
 const PROBED: Content = Content {
@@ -460,15 +463,18 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
 pub(super) fn windows(context: &Context) -> Check<String> {
     let sides = (Side::new(&context.reference)?, Side::new(&context.root)?);
     let mut text = String::new();
-    for (name, side, file) in [
-        ("nothing", &sides.0, "trace_pipe"),
-        ("ftrace, trace_pipe", &sides.0, "trace_pipe"),
-        ("rtrace, trace_pipe", &sides.1, "trace_pipe"),
-        ("ftrace, trace", &sides.0, "trace"),
-        ("rtrace, trace", &sides.1, "trace"),
+    for (name, side, content, file) in [
+        ("nothing", &sides.0, &PLAIN, "trace_pipe"),
+        ("ftrace, trace_pipe", &sides.0, &PLAIN, "trace_pipe"),
+        ("rtrace, trace_pipe", &sides.1, &PLAIN, "trace_pipe"),
+        ("ftrace, trace", &sides.0, &PLAIN, "trace"),
+        ("rtrace, trace", &sides.1, &PLAIN, "trace"),
+        ("ftrace, fields", &sides.0, &FIELDS, "trace_pipe"),
+        ("rtrace, fields", &sides.1, &FIELDS, "trace_pipe"),
+        ("rtrace, JSON", &sides.1, &PLAIN, "trace_pipe_json"),
     ] {
-        side.read_all(&PLAIN, file, &mut plain)?;
-        let _ = writeln!(text, "{TO_READ} {name}");
+        side.read_all(content, file, &mut plain)?;
+        let _ = writeln!(text, "{} {name}", content.events);
     }
     one_hist_reading(&sides.1, "hist", TO_READ)?;
     let _ = writeln!(text, "{TO_READ} rtrace, hist");
