@@ -128,6 +128,7 @@ fn files(context: &Context) -> Check {
         (CPUS, "0-9999", Err(ERANGE)),
         (CPUS, "9999", Err(ERANGE)),
         (CPUS, "0\n", Ok(())),
+        (CPUS, "", Ok(())),
         (CPUS, "all\n", Ok(())),
         (OPTIONS, "foo", Err(EINVAL)),
         (OPTIONS, "osnoise_workload", Err(EINVAL)),
@@ -147,6 +148,7 @@ fn files(context: &Context) -> Check {
         let mut after = vec![tree.get(OPTIONS)?];
         for (file, text, expected) in rows {
             let expected = expected.map(|()| text.len());
+            let before = tree.get(file)?;
             let written = tree.write(file, text.as_bytes());
             report.expect(written == expected, || {
                 format!(
@@ -154,7 +156,11 @@ fn files(context: &Context) -> Check {
                     tree.shown(file)
                 )
             });
-            after.push(tree.get(file)?);
+            let now = tree.get(file)?;
+            report.expect(!text.is_empty() || now == before, || {
+                format!("{} <- nothing: {before:?} became {now:?}", tree.shown(file))
+            });
+            after.push(now);
         }
         texts.push(after);
     }
