@@ -78,7 +78,7 @@ impl Prefix<'_> {
             BLANKS ^ (digits | DIGITS).wrapping_shr(above).wrapping_shl(above)
         };
         let zeros = |digits: u64| BLANKS ^ (digits | DIGITS);
-        // Each has its last digit in the highest byte.
+        // The last digit of each is in the highest byte: a shift leaves as many as its column has.
         let cpu = zeros(match self.cpu {
             low @ 0..10 => u64::from(low) << 56,
             cpu => piece::eight_digits(cpu),
