@@ -97,7 +97,7 @@ impl Json {
 
     /// Writes the members that differ from event to event.
     fn write_own(&mut self, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-        let Some(layout) = self.layouts.of(id, read_layout)? else {
+        let Some(layout) = self.layouts.of(id, || read_layout(id))? else {
             return write!(out, ",\"type\":{id}");
         };
         out.write_bytes(layout.head())?;

@@ -43,12 +43,12 @@ impl<M> EventLayouts<M> {
     pub(super) fn of(
         &mut self,
         id: u16,
-        read: impl FnOnce(u16) -> Result<Option<EventLayout<M>>, fmt::Error>,
+        read: impl FnOnce() -> Result<Option<EventLayout<M>>, fmt::Error>,
     ) -> Result<Option<&EventLayout<M>>, fmt::Error> {
         let at = match self.0.binary_search_by_key(&id, |layout| layout.id) {
             Ok(at) => at,
             Err(at) => {
-                let Some(layout) = read(id)? else {
+                let Some(layout) = read()? else {
                     return Ok(None);
                 };
                 self.0.push(layout, GFP_KERNEL).map_err(|_| fmt::Error)?;

@@ -166,7 +166,7 @@ impl LinePrinter {
 
     /// Writes the fields of a record by name.
     fn write_fields(&mut self, event: &Event, record: &[u8], out: &mut Text) -> fmt::Result {
-        let Some(layout) = self.layouts.of(event.id(), |_| read_fields(event))? else {
+        let Some(layout) = self.layouts.of(event.id(), || read_fields(event))? else {
             return writeln!(out, "{}:", event.name());
         };
         out.write_bytes(layout.head())?;
@@ -251,17 +251,17 @@ fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Resul
 ///
 /// Without memory for them.
 fn read_fields(event: &Event) -> Result<Option<EventLayout<ValueField>>, fmt::Error> {
-    let mut head = Text::new();
-    write!(head, "{}:", event.name())?;
-    let mut layout = EventLayout::new(event.id(), head);
+    // Those of a module that is gone are not known.
     let read = event.with_fields(|fields| {
+        let mut head = Text::new();
+        write!(head, "{}:", event.name())?;
+        let mut layout = EventLayout::new(event.id(), head);
         for field in fields {
             layout.add(ValueField::of(&field), |text| {
                 values::write_name(field.declared.name, text)
             })?;
         }
-        Ok(())
+        Ok(layout)
     });
-    // Those of a module that is gone are not known.
-    read.transpose().map(|read| read.map(|()| layout))
+    read.transpose()
 }

@@ -9,9 +9,7 @@ use super::{
     clock::ClockId,
     piece::{
         self,
-        Piece,
-        BLANKS,
-        DIGITS, //
+        Piece, //
     },
     time,
     word,
@@ -71,13 +69,9 @@ impl Prefix<'_> {
         let name = text.get_mut(COMM_WIDTH.checked_sub(self.comm.len())?..COMM_WIDTH)?;
         name.copy_from_slice(self.comm);
 
-        let left =
-            |digits: u64| BLANKS ^ (digits | DIGITS).wrapping_shr(piece::leading_zeros(digits));
-        let right = |digits: u64| {
-            let above = piece::leading_zeros(digits);
-            BLANKS ^ (digits | DIGITS).wrapping_shr(above).wrapping_shl(above)
-        };
-        let zeros = |digits: u64| BLANKS ^ (digits | DIGITS);
+        let left = |digits| piece::aligned_left(digits, piece::leading_zeros(digits));
+        let right = |digits| piece::aligned_right(digits, piece::leading_zeros(digits));
+        let zeros = |digits| piece::aligned_left(digits, 0);
         // The last digit of each is in the highest byte: a shift leaves as many as its column has.
         let cpu = zeros(match self.cpu {
             low @ 0..10 => u64::from(low) << 56,

@@ -13,9 +13,9 @@ const ROOM: usize = 96;
 /// Bytes of a word, which is stored at once.
 const WORD: usize = 8;
 /// A word of blanks.
-pub(super) const BLANKS: u64 = 0x2020_2020_2020_2020;
+const BLANKS: u64 = 0x2020_2020_2020_2020;
 /// With it and with [`BLANKS`] a digit is a character.
-pub(super) const DIGITS: u64 = 0x1010_1010_1010_1010;
+const DIGITS: u64 = 0x1010_1010_1010_1010;
 /// One more than the highest number with as many digits as a word has bytes.
 const LONG: u64 = 100_000_000;
 
@@ -44,6 +44,18 @@ pub(super) fn eight_digits(number: u32) -> u64 {
 #[inline(always)]
 pub(super) fn leading_zeros(digits: u64) -> u32 {
     (digits | (1 << 56)).trailing_zeros() & !7
+}
+
+/// Returns the characters of such a word without those in its first `above` bits, and blanks after them.
+#[inline(always)]
+pub(super) fn aligned_left(digits: u64, above: u32) -> u64 {
+    BLANKS ^ (digits | DIGITS).wrapping_shr(above)
+}
+
+/// Returns the characters of such a word with blanks for those in its first `above` bits.
+#[inline(always)]
+pub(super) fn aligned_right(digits: u64, above: u32) -> u64 {
+    BLANKS ^ (digits | DIGITS).wrapping_shr(above).wrapping_shl(above)
 }
 
 impl Piece {
@@ -132,7 +144,7 @@ impl Piece {
         let shortest = leading_zeros(text);
         let asked = (WORD.wrapping_sub(digits) as u32).wrapping_mul(8);
         let above = shortest.min(asked);
-        let word = BLANKS ^ (text | DIGITS).wrapping_shr(above);
+        let word = aligned_left(text, above);
         let digits = WORD.wrapping_sub(above as usize / 8);
         let blanks = width.saturating_sub(digits);
         self.word(
