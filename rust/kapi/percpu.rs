@@ -2,9 +2,10 @@
 
 //! One value per CPU, and the promise to stay on a CPU.
 
+#[cfg(CONFIG_PREEMPTION)]
+use super::compat::preempt_count_asm;
 use super::{
     c,
-    compat::preempt_count_asm,
     cpus, //
 };
 #[cfg(any(CONFIG_SMP, CONFIG_PREEMPTION))]

@@ -6,6 +6,8 @@
 mod banks;
 #[path = "../../../rust/buffers/consumer.rs"]
 pub(crate) mod consumer;
+#[path = "../../../rust/buffers/copy_walk.rs"]
+mod copy_walk;
 #[path = "../../../rust/buffers/page_copy.rs"]
 mod page_copy;
 #[path = "../../../rust/buffers/progress.rs"]
@@ -18,9 +20,8 @@ pub(crate) mod stream;
 pub(crate) use banks::{
     Bank,
     Buf,
-    Place, //
+    RingPlace, //
 };
-pub(crate) use page_copy::PageCopy;
 
 use crate::{
     kapi::{
@@ -60,6 +61,7 @@ use kernel::{
     prelude::*,
     sync::Mutex, //
 };
+use page_copy::PageCopy;
 use rings::{
     Rings,
     States, //
@@ -116,7 +118,7 @@ impl Buffers {
     }
 
     /// Copies the sub-buffer with the next unread event.
-    pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
+    fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
         self.read_of(Buf::Live, cpu, |bank, mut reader| {
             copy.unread(bank, &mut reader)
         })
@@ -124,17 +126,26 @@ impl Buffers {
 
     /// Notes that everything before offset `rd` of the copy has been read.
     #[inline(always)]
-    pub(crate) fn consume(
-        &self,
-        _cpu: u32,
-        copy: &PageCopy,
-        rd: usize,
-        time: u64,
-        events: u64,
-    ) -> bool {
+    fn consume(&self, _cpu: u32, copy: &PageCopy, rd: usize, time: u64, events: u64) -> bool {
         let mut states = self.reader.lock();
         let state = states.of_mut(copy.bank);
         copy.bank == self.rings.live() && state.consume(copy.seq, rd as u32, time, events)
+    }
+
+    /// Two events are consumed at once by readers of calls; none is here.
+    fn consume_both(&self, _cpu: u32, _copy: &PageCopy, _both: [(usize, u64); 2]) -> bool {
+        false
+    }
+
+    /// Sub-buffers are viewed by readers that consume nothing; none is here.
+    fn view(
+        &self,
+        _bank: Bank,
+        _cpu: u32,
+        _after: Option<u64>,
+        _copy: &mut PageCopy,
+    ) -> Result<bool> {
+        Ok(false)
     }
 
     /// Consumes the next sub-buffer into `image`, which has room for it.
@@ -165,7 +176,7 @@ impl Buffers {
         CpuPin::with(|pin| {
             let ring = self.rings.this(pin.by_value());
             // SAFETY: By the contract; the state is this ring's.
-            unsafe { ring.reset(states.of_mut(bank)) };
+            unsafe { ring.idle(states.of_mut(bank)) }.reset();
             ring.set_disabled(DISABLE_USER, off);
             ring.leave_word(clock::to_leave(clock));
         });

@@ -10,7 +10,6 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
-#include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 
 #include "bench.h"
@@ -49,11 +48,6 @@ int events_init(void)
 void events_exit(void)
 {
 	rtnative_end();
-}
-
-bool rt_fatal_signal_pending(void)
-{
-	return fatal_signal_pending(current);
 }
 
 void *rt_per_cpu_ptr(void *base, unsigned int cpu)

@@ -5,11 +5,7 @@
 use crate::{
     buffers::Buffers,
     kapi::{
-        clock::{
-            self,
-            ClockId, //
-        },
-        percpu::CpuPin,
+        clock::ClockId,
         words::SharedU64, //
     },
     probes::Sink,
@@ -20,9 +16,6 @@ use kernel::{
     prelude::*,
     sync::Arc, //
 };
-
-/// What a handle holds.
-pub(crate) type InstanceRef = Arc<Instance>;
 
 #[pin_data]
 pub(crate) struct Instance {
@@ -35,34 +28,19 @@ impl Instance {
     pub(crate) fn buffers(&self) -> &Buffers {
         self.sink.buffers()
     }
-
-    /// Returns what a writer uses.
-    #[inline(always)]
-    pub(crate) fn sink(&self) -> &Sink {
-        &self.sink
-    }
-
-    /// Records these bytes as one event.
-    pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
-        CpuPin::with(|pin| {
-            let ring = self.buffers().rings().this(pin.by_value());
-            let now = || clock::read(self.sink.clock());
-            let mut reserved = ring
-                .writer()
-                .reserve(bytes.len(), now)
-                .map_err(|_| ENOSPC)?;
-            reserved.payload().copy_from_slice(bytes);
-            reserved.commit();
-            Ok(())
-        })
-    }
 }
 
 /// The two instances: one that has room for all events of a row and refuses more, and a small one that
 /// overwrites. Both as large as the kernel's ring buffers in rtbench's `kernel_ring.c`.
 pub(crate) mod registry {
     use super::*;
-    use core::ptr::with_exposed_provenance_mut;
+    use core::{
+        mem::offset_of,
+        ptr::{
+            null_mut,
+            with_exposed_provenance_mut, //
+        }, //
+    };
 
     const ROOM: usize = 16 << 20;
     const SMALL: usize = 256 << 10;
@@ -107,17 +85,8 @@ pub(crate) mod registry {
         drop(unsafe { KBox::from_raw(both) });
     }
 
-    /// An instance that was found, empty.
-    pub(crate) struct Found(Arc<Instance>);
-
-    impl Found {
-        pub(crate) fn get(&self) -> Result<InstanceRef> {
-            Ok(self.0.clone())
-        }
-    }
-
     /// RING.CLOCK: `room`, `small` or `off`, the first one with recording off; and `called` or `inline`.
-    pub(crate) fn find(name: &CStr) -> Result<Found> {
+    fn find(name: &CStr) -> Result<Arc<Instance>> {
         let both = with_exposed_provenance_mut::<Both>(BOTH.load() as usize);
         // SAFETY: `fill` has made it.
         let both = unsafe { &*both };
@@ -133,6 +102,35 @@ pub(crate) mod registry {
         inst.sink.set_clock(clock);
         // SAFETY: Rows and this come one after the other: they are parameters of one module.
         unsafe { inst.buffers().reset(off, clock) };
-        Ok(Found(inst.clone()))
+        Ok(inst.clone())
+    }
+
+    /// Opens the instance `name`, which is empty then: as in rtrace a handle is what a writer uses of it, and holds a
+    /// reference to it. Returns null for other names.
+    #[no_mangle]
+    extern "C" fn rtrace_test_open(name: *const c_char) -> *mut c_void {
+        // SAFETY: The caller passes a string.
+        match find(unsafe { CStr::from_char_ptr(name) }) {
+            Ok(inst) => {
+                let inst = Arc::into_raw(inst);
+                // SAFETY: Just now the address of an instance.
+                (unsafe { &raw const (*inst).sink }).cast_mut().cast()
+            }
+            Err(_) => null_mut(),
+        }
+    }
+
+    /// Closes a handle.
+    ///
+    /// # Safety
+    ///
+    /// It is from [`rtrace_test_open`], not closed, and used no more.
+    #[no_mangle]
+    unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
+        let inst = handle
+            .wrapping_byte_sub(offset_of!(Instance, sink))
+            .cast::<Instance>();
+        // SAFETY: `rtrace_test_open` gave this reference away, and the caller closes it once.
+        drop(unsafe { Arc::from_raw(inst) });
     }
 }

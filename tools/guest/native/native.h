@@ -12,7 +12,6 @@ int rtnative_begin(u32 mul, u32 shift);
 void rtnative_end(void);
 
 /* Of rtrace's shim, what its sources want. */
-bool rt_fatal_signal_pending(void);
 void *rt_per_cpu_ptr(void *base, unsigned int cpu);
 void *rt_subbuf_alloc(unsigned int cpu, unsigned int order);
 struct page *rt_page_of(const void *address);

@@ -4,7 +4,7 @@
 //!
 //! `scripts/bench-native` measures with it, in nanoseconds, what a writer of rtrace costs beside one of
 //! the kernel's ring buffer. The ring (`rust/ring`), its words, pages and per-CPU values (`rust/kapi`),
-//! the two banks (`rust/buffers`) and the steps that the loops call (`rust/testapi`) are
+//! the two banks (`rust/buffers`) and the steps that the loops call (`rust/testapi/steps.rs`) are
 //! rtrace's sources, not copies. What is written here stands for the rest of rtrace: an instance that
 //! is two rings, and clocks that user-mode Linux has.
 
@@ -16,8 +16,8 @@ mod kapi;
 mod probes;
 #[path = "../../../rust/ring/mod.rs"]
 mod ring;
-#[path = "../../../rust/testapi/mod.rs"]
-mod testapi;
+#[path = "../../../rust/testapi/steps.rs"]
+mod steps;
 
 use kernel::{
     error::from_result,
