@@ -137,7 +137,7 @@ key_of_build() {
 # the package's folder.
 own_files() {
 	local file
-	for file in $(sed -n 's/^[^#:]*: //p' "$1.d"); do
+	sed -n 's/^[^#:]*: //p' "$1.d" | tr ' ' '\n' | while IFS= read -r file; do
 		[[ $file == /* || -e $file ]] || continue
 		realpath --relative-to="$top" "$file"
 	done | sort -u
