@@ -22,7 +22,8 @@ use super::{
 use crate::{
     hist::{
         key::{
-            name_key,
+            with_name_key,
+            NameKey,
             TextKey, //
         },
         map::Map,
@@ -61,8 +62,18 @@ struct TaskName;
 impl QuickText for TaskName {
     #[inline(always)]
     fn with_key<R>(self, _: RecordToRead<'_>, f: impl FnOnce(&[u64]) -> Option<R>) -> Option<R> {
-        let (key, used) = name_key(context::name());
-        f(key.get(..used)?)
+        with_name_key(context::name(), f)
+    }
+}
+
+impl QuickText for NameKey {
+    #[inline(always)]
+    fn with_key<R>(
+        self,
+        record: RecordToRead<'_>,
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        with_name_key(self.words(record.bytes())?, f)
     }
 }
 
@@ -190,9 +201,14 @@ fn counter_by<K: QuickText>(
 ///
 /// `ENOMEM`.
 pub(super) fn text_counter(counter: Counter, plan: &Plan) -> Result<KBox<dyn Effect>> {
-    match plan.text_key() {
-        _ if plan.is_by_name() => counter_by(TaskName, counter, plan),
-        Some(text) => counter_by(text, counter, plan),
-        None => Ok(KBox::new(counter, GFP_KERNEL)?),
+    if plan.is_by_name() {
+        return counter_by(TaskName, counter, plan);
+    }
+    let Some(text) = plan.text_key() else {
+        return Ok(KBox::new(counter, GFP_KERNEL)?);
+    };
+    match text.as_name() {
+        Some(name) => counter_by(name, counter, plan),
+        None => counter_by(text, counter, plan),
     }
 }

@@ -260,14 +260,18 @@ pub(crate) fn name_words([first, second]: [u64; COMM / 8]) -> [u64; COMM / 8] {
     [first, second]
 }
 
-/// Returns the key of an entry whose only key is the name of a task, and its words: as [`Plan::key`] makes it.
+/// Calls `f` with the key of an entry whose only key is the name of a task, as [`Plan::key`] makes it. Where `f` is
+/// inlined the number of its words is a constant. `None` for a name without bytes, which is rare.
 #[inline(always)]
-pub(crate) fn name_key(name: [u64; COMM / 8]) -> ([u64; 1 + COMM / 8], usize) {
-    let [first, second] = name_words(name);
-    let words = 1u64
-        .wrapping_add((first != 0).into())
-        .wrapping_add((second != 0).into());
-    ([words, first, second], words as usize)
+pub(crate) fn with_name_key<R>(
+    name: [u64; COMM / 8],
+    f: impl FnOnce(&[u64]) -> Option<R>,
+) -> Option<R> {
+    match name_words(name) {
+        [0, _] => None,
+        [first, 0] => f(&[2, first]),
+        [first, second] => f(&[3, first, second]),
+    }
 }
 
 /// A key that is one string of the record, and the only one.
@@ -285,8 +289,8 @@ impl TextKey {
     /// Most words of a key that is made here: their number, and a string that is not long.
     const WORDS: usize = 1 + 8;
 
-    /// Calls `f` with the key of an event, as [`Plan::key`] makes it. `None` if the string is longer, or the record ends
-    /// before it.
+    /// Calls `f` with the key of an event, as [`Plan::key`] makes it. `None` if the string is longer, or has no bytes, or
+    /// the record ends before it.
     #[inline(always)]
     pub(crate) fn with_key<R>(
         &self,
@@ -300,8 +304,7 @@ impl TextKey {
         };
         let text = text.get(..self.most).unwrap_or(text);
         if let Some(words) = two_words(text) {
-            let (key, used) = name_key(words);
-            return f(key.get(..used)?);
+            return with_name_key(words, f);
         }
         let (key, used) = Self::long_key(text)?;
         f(key.get(..used)?)
@@ -317,6 +320,32 @@ impl TextKey {
         }
         *key.first_mut()? = used as u64;
         Some((key, used))
+    }
+
+    /// Returns the key for a field that has as many bytes as the name of a task.
+    pub(crate) fn as_name(&self) -> Option<NameKey> {
+        let is_name = self.location == Location::Inline && self.size as usize == COMM;
+        (is_name && self.most == COMM - 1).then_some(NameKey {
+            offset: self.offset,
+        })
+    }
+}
+
+/// A key that is a field of the record of as many bytes as the name of a task has, and the only one.
+#[derive(Clone, Copy)]
+pub(crate) struct NameKey {
+    offset: u32,
+}
+
+impl NameKey {
+    /// Returns the words of the field without its last byte, which does not count. `None` when it is not inside the
+    /// record.
+    #[inline(always)]
+    pub(crate) fn words(self, record: &[u8]) -> Option<[u64; COMM / 8]> {
+        let field: &[u8; COMM] = record.get(self.offset as usize..)?.first_chunk()?;
+        let (first, rest) = field.split_first_chunk()?;
+        let second = u64::from_le_bytes(*rest.first_chunk()?);
+        Some([u64::from_le_bytes(*first), second & (u64::MAX >> 8)])
     }
 }
 

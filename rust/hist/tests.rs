@@ -12,7 +12,7 @@ use super::{
     key::{
         comm_words,
         log2,
-        name_key,
+        with_name_key,
         KeyEnv, //
     },
     keys::MOST_WORDS,
@@ -242,8 +242,10 @@ fn names_of_tasks() {
             let task = TestSurroundings { comm: name, ..HERE };
             let key = plan.key(&[], &task, &mut room).unwrap();
             let words = [0, 8].map(|at| u64::from_le_bytes(*name[at..].first_chunk().unwrap()));
-            let (quick, used) = name_key(words);
-            assert_eq!(&quick[..used], key, "{name:?}");
+            match with_name_key(words, |quick| Some(quick.to_vec())) {
+                Some(quick) => assert_eq!(quick, key, "{name:?}"),
+                None => assert_eq!(key, [1], "{name:?}"),
+            }
         }
     }
 }
@@ -264,14 +266,20 @@ fn strings_of_records() {
     for field in ["fixed", "dyn"] {
         let (plan, _) = planned(&format!("keys={field}:vals=u64f"), &mut Vec::new()).unwrap();
         let text = plan.text_key().unwrap();
+        let by_name = |record: &[u8]| {
+            let words = text.as_name()?.words(record)?;
+            with_name_key(words, |quick| Some(quick.to_vec()))
+        };
         for len in 0..300 {
             let record = record(0xff, 0, &"abcdefghi".repeat(40)[..len]);
             let mut room = [u64::MAX; MOST_WORDS];
             let key = plan.key(&record, &HERE, &mut room).unwrap();
-            match text.with_key(&record, |quick| Some(quick.to_vec())) {
+            let quick = text.with_key(&record, |quick| Some(quick.to_vec()));
+            match &quick {
                 Some(quick) => assert_eq!(quick, key, "{field} {len}"),
-                None => assert!(field == "dyn" && len > 64, "{field} {len}"),
+                None => assert!(len == 0 || field == "dyn" && len > 64, "{field} {len}"),
             }
+            assert_eq!(by_name(&record), quick.filter(|_| field == "fixed"));
         }
         // One without a NUL at its end, and a record that ends too early.
         let mut record = record(1, 1, "alpha");
@@ -280,7 +288,9 @@ fn strings_of_records() {
         let key = plan.key(&record, &HERE, &mut room).unwrap();
         let quick = text.with_key(&record, |quick| Some(quick.to_vec()));
         assert_eq!(quick.as_deref(), Some(key), "{field}");
+        assert_eq!(by_name(&record), quick.filter(|_| field == "fixed"));
         assert!(text.with_key(&record[..60], |_| Some(())).is_none());
+        assert!(by_name(&record[..60]).is_none());
     }
 }
 
