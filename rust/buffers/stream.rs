@@ -155,13 +155,13 @@ impl Tour {
         self.bound <= self.next()
     }
 
-    /// Returns the sub-buffer after which to look first: the one before the present one, which may
-    /// have got more events. `None` means to look for the oldest one.
+    /// Returns the sub-buffer after which to look for the present one, which may have got more
+    /// events. `None` means to look for the oldest one.
     pub(crate) fn same(&self) -> Option<u64> {
         self.seq?.checked_sub(1)
     }
 
-    /// Returns the sub-buffer after which to look if the present one has nothing new.
+    /// Returns the sub-buffer after which to look for the next one.
     pub(crate) fn further(&self) -> Option<u64> {
         self.seq
     }
@@ -170,23 +170,25 @@ impl Tour {
     /// one.
     ///
     /// Writers may add to the present sub-buffer after it was looked at, and begin the next one
-    /// before that is looked at. The events that then seem to be missing are in the present one,
-    /// which is therefore looked at once more: writers have left it, because there is a next one.
+    /// before that is looked at. It is looked at once more only if there is no next one, or if
+    /// events seem to be missing before that: they are in the present one, which writers have left.
+    /// So each sub-buffer that was complete is copied once.
     ///
     /// # Errors
     ///
     /// Those of [`View::view`].
     pub(crate) fn look<V: View>(&mut self, ring: &mut V) -> Result<bool, V::Error> {
-        let (mut behind, mut again) = (self.same(), false);
+        let (mut behind, mut again) = (self.further(), self.seq.is_none());
 
         while !self.done() {
-            let Some(page) = ring.view(behind)? else {
-                return Ok(false);
-            };
-            if !again && self.misses(page) {
+            let page = ring.view(behind)?;
+            if !again && page.is_none_or(|page| self.misses(page)) {
                 (behind, again) = (self.same(), true);
                 continue;
             }
+            let Some(page) = page else {
+                return Ok(false);
+            };
             let entered = self.enter(page.seq, page.event, page.forgotten);
             if ring.enter(entered) && !self.done() {
                 return Ok(true);
@@ -403,24 +405,50 @@ mod tests {
     #[test]
     fn what_came_before_the_next_sub_buffer_began_is_not_missed() {
         let (first, grown, next) = ((3, 10..20), (3, 10..25), (4, 25..26));
+        // The writers go on before it looks for the next one, or after it has found none.
+        for steps in [
+            vec![vec![first.clone()], vec![grown.clone(), next.clone()]],
+            vec![vec![first.clone()], vec![first], vec![grown, next]],
+        ] {
+            let mut ring = Steps {
+                steps,
+                looks: 0,
+                copied: 0..0,
+                got: vec![],
+            };
+            let mut tour = Tour::from(10);
+
+            assert_eq!(tour.look(&mut ring), Ok(true));
+            (10..20).for_each(|_| tour.pass());
+            assert_eq!(tour.look(&mut ring), Ok(true));
+            assert_eq!((tour.next(), ring.copied.clone()), (20, 10..25));
+            (20..25).for_each(|_| tour.pass());
+            assert_eq!(tour.look(&mut ring), Ok(true));
+            tour.pass();
+            assert_eq!(tour.next(), 26);
+            assert!(ring.got.iter().all(|entered| entered.missed == 0));
+            assert_eq!(tour.look(&mut ring), Ok(false));
+        }
+    }
+
+    #[test]
+    fn what_is_complete_is_copied_once() {
+        let pages: Vec<_> = (0..5)
+            .map(|page| (page, page * 10..page * 10 + 10))
+            .collect();
         let mut ring = Steps {
-            steps: vec![vec![first.clone()], vec![first], vec![grown, next]],
+            steps: vec![pages],
             looks: 0,
             copied: 0..0,
             got: vec![],
         };
-        let mut tour = Tour::from(10);
+        let mut tour = Tour::from(0);
 
-        assert_eq!(tour.look(&mut ring), Ok(true));
-        (10..20).for_each(|_| tour.pass());
-        // It has passed all of the first one; then the writers go on, and it looks for the next.
-        assert_eq!(tour.look(&mut ring), Ok(true));
-        assert_eq!((tour.next(), ring.copied.clone()), (20, 10..25));
-        (20..25).for_each(|_| tour.pass());
-        assert_eq!(tour.look(&mut ring), Ok(true));
-        tour.pass();
-        assert_eq!(tour.next(), 26);
-        assert!(ring.got.iter().all(|entered| entered.missed == 0));
+        for page in 1..=5 {
+            assert_eq!(tour.look(&mut ring), Ok(true));
+            (0..10).for_each(|_| tour.pass());
+            assert_eq!((tour.next(), ring.looks), (page * 10, page as usize));
+        }
         assert_eq!(tour.look(&mut ring), Ok(false));
     }
 

@@ -221,17 +221,24 @@ impl<P: Port> SubBuf<P> {
         let len = out
             .len()
             .min(self.memory().size().saturating_sub(wire::HEADER));
-        let mut chunks = out.get_mut(..len).unwrap_or(&mut []).chunks_exact_mut(4);
+        let mut chunks = out.get_mut(..len).unwrap_or(&mut []).chunks_exact_mut(8);
         let mut offset = 0usize;
         for chunk in &mut chunks {
-            // SAFETY: `offset + 4` is at most `len`, thus at most the capacity.
-            let word = unsafe { self.at(offset) }.cast::<u32>();
-            // SAFETY: its 4 bytes are in bounds; aligned, since the data begins at 16 of an aligned
-            // sub-buffer and `offset` is a multiple of 4. Volatile: a racing store makes the value
+            // SAFETY: `offset + 8` is at most `len`, thus at most the capacity.
+            let word = unsafe { self.at(offset) }.cast::<u64>();
+            // SAFETY: its 8 bytes are in bounds; aligned, since the data begins at 16 of an aligned
+            // sub-buffer and `offset` is a multiple of 8. Volatile: a racing store makes the value
             // useless, never the program undefined, and the caller throws it away.
             let value = unsafe { word.read_volatile() };
             chunk.copy_from_slice(&value.to_ne_bytes());
-            offset = offset.wrapping_add(4);
+            offset = offset.wrapping_add(8);
+        }
+        // Events have a multiple of 4 bytes.
+        if let Some(chunk) = chunks.into_remainder().first_chunk_mut() {
+            // SAFETY: `offset + 4` is at most `len`, thus at most the capacity.
+            let word = unsafe { self.at(offset) }.cast::<u32>();
+            // SAFETY: as above, with 4 bytes.
+            *chunk = unsafe { word.read_volatile() }.to_ne_bytes();
         }
     }
 }
