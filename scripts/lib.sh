@@ -97,6 +97,11 @@ tree_turn() {
 	echo $((0x${tree:0:8} / $1 % $2))
 }
 
+# cargo_folder KIND PACKAGE: where cargo builds tools/PACKAGE for a KIND of programs.
+cargo_folder() {
+	printf '%s\n' "$top/build/$1/$2"
+}
+
 # account LEDGER VALUE...: adds a line to a ledger: the values, the date, the commit.
 account() {
 	printf '%s %s %s\n' "${*:2}" "$(date -u +%FT%TZ)" \

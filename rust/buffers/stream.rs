@@ -377,6 +377,17 @@ mod tests {
         got: Vec<EnteredCopy>,
     }
 
+    impl Steps {
+        fn new(steps: Vec<Vec<(u64, core::ops::Range<u64>)>>) -> Self {
+            Self {
+                steps,
+                looks: 0,
+                copied: 0..0,
+                got: vec![],
+            }
+        }
+    }
+
     impl View for Steps {
         type Error = ();
 
@@ -410,12 +421,7 @@ mod tests {
             vec![vec![first.clone()], vec![grown.clone(), next.clone()]],
             vec![vec![first.clone()], vec![first], vec![grown, next]],
         ] {
-            let mut ring = Steps {
-                steps,
-                looks: 0,
-                copied: 0..0,
-                got: vec![],
-            };
+            let mut ring = Steps::new(steps);
             let mut tour = Tour::from(10);
 
             assert_eq!(tour.look(&mut ring), Ok(true));
@@ -436,12 +442,7 @@ mod tests {
         let pages: Vec<_> = (0..5)
             .map(|page| (page, page * 10..page * 10 + 10))
             .collect();
-        let mut ring = Steps {
-            steps: vec![pages],
-            looks: 0,
-            copied: 0..0,
-            got: vec![],
-        };
+        let mut ring = Steps::new(vec![pages]);
         let mut tour = Tour::from(0);
 
         for page in 1..=5 {
@@ -455,12 +456,7 @@ mod tests {
     #[test]
     fn what_is_gone_is_missed_at_the_second_look() {
         let (first, later) = ((3, 10..20), (9, 70..80));
-        let mut ring = Steps {
-            steps: vec![vec![first], vec![later]],
-            looks: 0,
-            copied: 0..0,
-            got: vec![],
-        };
+        let mut ring = Steps::new(vec![vec![first], vec![later]]);
         let mut tour = Tour::from(10);
 
         assert_eq!(tour.look(&mut ring), Ok(true));

@@ -343,6 +343,7 @@ impl NameKey {
     #[inline(always)]
     pub(crate) fn words(self, record: &[u8]) -> Option<[u64; COMM / 8]> {
         let field: &[u8; COMM] = record.get(self.offset as usize..)?.first_chunk()?;
+        // Not `two_words`, which takes four instructions more here.
         let (first, rest) = field.split_first_chunk()?;
         let second = u64::from_le_bytes(*rest.first_chunk()?);
         Some([u64::from_le_bytes(*first), second & (u64::MAX >> 8)])
