@@ -5,6 +5,8 @@
 //! [`Tour`] goes from copy to copy for a reader that consumes nothing, and knows what it missed.
 //! Pure.
 
+use core::mem;
+
 use crate::ring::cursor::{usual, Cursor, DecodedEvent};
 
 /// A walk through the events of a copied sub-buffer. It does not hold the copy: every call gets the
@@ -170,25 +172,32 @@ impl Tour {
     /// one.
     ///
     /// Writers may add to the present sub-buffer after it was looked at, and begin the next one
-    /// before that is looked at. It is looked at once more only if there is no next one, or if
-    /// events seem to be missing before that: they are in the present one, which writers have left.
-    /// So each sub-buffer that was complete is copied once.
+    /// before that is looked at. It is looked at once more only if there is no next one, and then
+    /// again if events seem to be missing before the next one: they are in the present one, which
+    /// writers have left. So each sub-buffer that was complete is copied once.
     ///
     /// # Errors
     ///
     /// Those of [`View::view`].
     pub(crate) fn look<V: View>(&mut self, ring: &mut V) -> Result<bool, V::Error> {
-        let (mut behind, mut again) = (self.further(), self.seq.is_none());
+        let mut behind = self.further();
+        // Whether the present one was looked at since it was the last, and since writers have left it.
+        let (mut as_last, mut as_left) = (self.seq.is_none(), self.seq.is_none());
 
         while !self.done() {
             let page = ring.view(behind)?;
-            if !again && page.is_none_or(|page| self.misses(page)) {
-                (behind, again) = (self.same(), true);
+            let was_looked_at = match page {
+                None => mem::replace(&mut as_last, true),
+                Some(page) => !self.misses(page) || mem::replace(&mut as_left, true),
+            };
+            if !was_looked_at {
+                behind = self.same();
                 continue;
             }
             let Some(page) = page else {
                 return Ok(false);
             };
+            as_left &= self.seq == Some(page.seq);
             let entered = self.enter(page.seq, page.event, page.forgotten);
             if ring.enter(entered) && !self.done() {
                 return Ok(true);
@@ -416,11 +425,11 @@ mod tests {
     #[test]
     fn what_came_before_the_next_sub_buffer_began_is_not_missed() {
         let (first, grown, next) = ((3, 10..20), (3, 10..25), (4, 25..26));
-        // The writers go on before it looks for the next one, or after it has found none.
-        for steps in [
-            vec![vec![first.clone()], vec![grown.clone(), next.clone()]],
-            vec![vec![first.clone()], vec![first], vec![grown, next]],
-        ] {
+        // The writers go on before it looks for the next one, after it has found none, or after it has then looked at the
+        // present one once more.
+        for looks in 1..=3 {
+            let mut steps = vec![vec![first.clone()]; looks];
+            steps.push(vec![grown.clone(), next.clone()]);
             let mut ring = Steps::new(steps);
             let mut tour = Tour::from(10);
 
@@ -451,6 +460,26 @@ mod tests {
             assert_eq!((tour.next(), ring.looks), (page * 10, page as usize));
         }
         assert_eq!(tour.look(&mut ring), Ok(false));
+    }
+
+    #[test]
+    fn each_sub_buffer_is_looked_at_again_after_writers_have_left_it() {
+        let (first, empty, grown, last) = ((3, 10..20), (4, 25..25), (4, 25..30), (5, 30..31));
+        // The first one is gone when events are missing after it; the next one has none when it is looked at first.
+        let steps = [
+            vec![first],
+            vec![empty.clone()],
+            vec![empty],
+            vec![grown, last],
+        ];
+        let mut ring = Steps::new(steps.to_vec());
+        let mut tour = Tour::from(10);
+
+        assert_eq!(tour.look(&mut ring), Ok(true));
+        (10..20).for_each(|_| tour.pass());
+        assert_eq!(tour.look(&mut ring), Ok(true));
+        let missed: Vec<_> = ring.got.iter().map(|entered| entered.missed).collect();
+        assert_eq!((missed, ring.copied), (vec![0, 5, 0], 25..30));
     }
 
     #[test]

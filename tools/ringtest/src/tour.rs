@@ -64,12 +64,19 @@ struct Machine {
     cpus: Vec<Cpu>,
     now: u64,
     coming: Vec<Plan>,
-    /// How many of them are recorded at each look of a reader.
-    pace: usize,
+    /// How many of them are recorded at a look of a reader, in turn.
+    paces: Vec<usize>,
+    looks: usize,
+}
+
+/// Writers that pause, go on, or fill sub-buffers while a reader looks from one to the next.
+fn paces() -> impl Strategy<Value = Vec<usize>> {
+    let pace = prop_oneof![4 => Just(0), 3 => 1usize..8, 1 => 8usize..40];
+    prop_oneof![1 => Just(vec![0]), 7 => prop::collection::vec(pace, 1..8)]
 }
 
 impl Machine {
-    fn new(slots: usize, coming: &[Plan], pace: usize) -> Self {
+    fn new(slots: usize, coming: &[Plan], paces: Vec<usize>) -> Self {
         let cpus = (0..3).map(|_| {
             let parts = parts(slots, SIZE);
             let (ring, state) = CpuRing::new(parts, SIZE).unwrap();
@@ -86,8 +93,16 @@ impl Machine {
             cpus: cpus.collect(),
             now: 1000,
             coming: coming.iter().rev().copied().collect(),
-            pace,
+            paces,
+            looks: 0,
         }
+    }
+
+    /// Records what comes at a look.
+    fn go_on(&mut self) {
+        let pace = self.paces[self.looks % self.paces.len()];
+        self.looks += 1;
+        self.record(pace);
     }
 
     /// Records the next events. Each holds its number on its CPU and its stamp.
@@ -244,7 +259,7 @@ impl View for Copies<'_> {
     type Error = ();
 
     fn view(&mut self, after: Option<u64>) -> Result<Option<Page>, ()> {
-        self.machine.record(self.machine.pace);
+        self.machine.go_on();
         let cpu = &mut self.machine.cpus[self.at];
         // SAFETY: The state was made together with this ring.
         let reader = unsafe { cpu.ring.reader(&mut cpu.state) };
@@ -328,9 +343,7 @@ impl Heads for Piping {
     }
 
     fn look(&mut self, at: usize) -> Result<bool, ()> {
-        let pace = self.machine.pace;
-
-        self.machine.record(pace);
+        self.machine.go_on();
         loop {
             let place = &mut self.places[at];
             let cpu = &mut self.machine.cpus[at];
@@ -369,9 +382,9 @@ proptest! {
         plans in plans(200),
         slots in 2usize..6,
         before in prop_oneof![0usize..20, 0usize..200],
-        pace in 0usize..8,
+        paces in paces(),
     ) {
-        let mut machine = Machine::new(slots, &plans, pace);
+        let mut machine = Machine::new(slots, &plans, paces);
         machine.record(before);
         let mut touring = Touring::new(machine);
 
@@ -384,7 +397,7 @@ proptest! {
 
             prop_assert!(last.is_none_or(|last| last < recorded), "beyond its bound");
             // Nothing is left out but what was overwritten: with no writer, all is there.
-            if pace == 0 {
+            if touring.machine.paces == [0] {
                 prop_assert_eq!(place.seen.missed, 0);
                 prop_assert!(complete(&place.seen, recorded));
             }
@@ -406,9 +419,9 @@ proptest! {
     fn a_shared_pipe_misses_nothing_that_is_there(
         plans in plans(200),
         before in 0usize..20,
-        pace in 0usize..8,
+        paces in paces(),
     ) {
-        let mut machine = Machine::new(64, &plans, pace);
+        let mut machine = Machine::new(64, &plans, paces);
         machine.record(before);
         let mut touring = Touring::new(machine);
         for place in &mut touring.places {
@@ -429,9 +442,9 @@ proptest! {
         plans in plans(200),
         slots in 2usize..6,
         before in prop_oneof![0usize..20, 0usize..200],
-        pace in 0usize..8,
+        paces in paces(),
     ) {
-        let mut machine = Machine::new(slots, &plans, pace);
+        let mut machine = Machine::new(slots, &plans, paces);
         machine.record(before);
         let mut piping = Piping::new(machine);
         let stamps = piping.read();
