@@ -50,17 +50,19 @@ pub(super) fn record(
 /// How often to try when the kernel made a thread while one of the tracers alone was recording.
 const TRIES: usize = 5;
 
-/// What [`record`] does, with the same lines in both, if need be after some more tries.
-fn record_alike(
+/// What [`record`] does, with the same lines in both, of those that `lines` takes of a text, if need be after some more
+/// tries.
+pub(super) fn record_alike(
     context: &Context,
     events: &[&str],
     options: &[&str],
     work: fn(),
+    lines: fn(&str) -> Vec<String>,
 ) -> Check<Recorded> {
     for _ in 1..TRIES {
         let recorded = record(context, events, options, work)?;
         let [own, reference] = recorded.trees().map(|(tree, ids)| -> Check<Vec<String>> {
-            let lines = lines_of(&tree.get("trace")?);
+            let lines = lines(&tree.get("trace")?);
             Ok(lines.iter().map(|line| stable(line, ids)).collect())
         });
         if own? == reference? {
@@ -176,7 +178,7 @@ pub(super) fn stable(line: &str, ids: &HashMap<String, String>) -> String {
 
 /// Every form of a line.
 fn forms(context: &Context) -> Check {
-    let recorded = record_alike(context, EVENTS, &[], some_processes)?;
+    let recorded = record_alike(context, EVENTS, &[], some_processes, lines_of)?;
     let mut report = Report::default();
     for (shown, options) in [
         ("plain", &[][..]),

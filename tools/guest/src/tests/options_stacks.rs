@@ -3,18 +3,20 @@
 //! `stacktrace` and `userstacktrace`: the same stacks as in tracefs, in the forms that
 //! options give them, and from every context.
 
-use super::options_forms::{lines_of, record, some_processes, stable, EVENTS};
+use super::options_forms::{lines_of, record, record_alike, some_processes, stable, EVENTS};
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::stream::Record;
 use crate::stress::Stress;
 use crate::tree::Instance;
 use crate::{module, sys, workload, Context};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test("options.stacks", 90, stacks),
     test("options.user_stacks", 90, user_stacks),
+    test("options.stacks_of_interrupts", 90, stacks_of_interrupts),
     test("options.stacks_under_load", 120, stacks_under_load),
     test("options.stacks_nest", 120, stacks_nest).with_testapi(),
 ];
@@ -50,10 +52,18 @@ fn is_of_the_probe(line: &str) -> bool {
     .any(|name| line.starts_with(name))
 }
 
+/// The lines of events alone, but for those of markers, which have an address of the tracer.
+fn events_of(text: &str) -> Vec<String> {
+    let lines = blocks(text).into_iter().map(|block| block[0].clone());
+    lines
+        .filter(|line| !line.contains("tracing_mark_write"))
+        .collect()
+}
+
 /// `stacktrace`: each event is followed by the stack that tracefs records, without the tracer's own
 /// functions.
 fn stacks(context: &Context) -> Check {
-    let recorded = record(context, EVENTS, &["stacktrace"], some_processes)?;
+    let recorded = record_alike(context, EVENTS, &["stacktrace"], some_processes, events_of)?;
     let mut report = Report::default();
     for option in ["plain", "sym-offset", "sym-addr"] {
         if option != "plain" {
@@ -130,6 +140,78 @@ fn user_stacks(context: &Context) -> Check {
         }
     }
     report.finish()
+}
+
+/// Something is interrupted in user space, in the kernel, and while there is nothing to do.
+fn some_interrupts() {
+    for _ in 0..20 {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(20) {}
+        workload::pipe(200);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The callers of each timer that expired on a CPU. One in an interrupt may come between another one and its stack.
+fn timers(text: &str, stacks: &mut HashMap<String, Vec<String>>) {
+    let (mut open, mut of) = (Vec::new(), None);
+    let lines = lines_of(text).into_iter();
+    for line in lines.filter(|line| !is_of_the_probe(line)) {
+        if line.starts_with(" => ") {
+            let callers: Option<&mut Vec<String>> = of.as_ref().and_then(|of| stacks.get_mut(of));
+            callers
+                .into_iter()
+                .for_each(|callers| callers.push(line.clone()));
+        } else if line.contains("<stack trace>") {
+            of = open.pop();
+            of.iter()
+                .for_each(|of: &String| drop(stacks.insert(of.clone(), Vec::new())));
+        } else if let Some((_, timer)) = line.split_once("hrtimer_expire_entry: ") {
+            open.push(timer.to_string());
+        }
+    }
+}
+
+/// Callers in interrupts, and those of what was interrupted, are those that tracefs records: each timer that
+/// expires tells an instant, by which its events of both tracers are found.
+fn stacks_of_interrupts(context: &Context) -> Check {
+    let event = "timer/hrtimer_expire_entry";
+    let recorded = record(
+        context,
+        &[event],
+        &["stacktrace", "sym-offset"],
+        some_interrupts,
+    )?;
+    let mut seen = Vec::new();
+    for (tree, _) in recorded.trees() {
+        let mut stacks = HashMap::new();
+        for cpu in 0..sys::online_cpus() {
+            timers(&tree.get(&format!("per_cpu/cpu{cpu}/trace"))?, &mut stacks);
+        }
+        seen.push(stacks);
+    }
+    let (mut both, mut of_kernel, mut idle) = (0, 0, 0);
+    for (timer, stack) in &seen[0] {
+        let Some(wanted) = seen[1].get(timer) else {
+            continue;
+        };
+        ensure_eq!(stack, wanted, "{timer}");
+        both += 1;
+        let interrupt = |line: &String| line.starts_with(" => asm_");
+        let at = stack.iter().position(interrupt);
+        of_kernel += usize::from(at.is_some_and(|at| at + 1 < stack.len()));
+        idle += usize::from(stack.iter().any(|line| line.contains("idle")));
+    }
+    println!(
+        "{both} stacks, {of_kernel} of what was interrupted in the kernel, {idle} of idle CPUs"
+    );
+    ensure!(
+        both > 20 && of_kernel > 5 && idle > 0,
+        "{both} stacks, {of_kernel} of the kernel, {idle} idle; {} and {} in all",
+        seen[0].len(),
+        seen[1].len()
+    );
+    Ok(())
 }
 
 /// Stacks of all events in all contexts: each is a whole record after an event of its context.
