@@ -33,6 +33,7 @@ pub(crate) mod irq_lock;
 pub(crate) mod irqs;
 pub(crate) mod kept;
 pub(crate) mod kernel_btf;
+pub(crate) mod kernel_stacks;
 pub(crate) mod kernel_tracefs;
 pub(crate) mod kprobe;
 pub(crate) mod late;

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who called the current function, in the kernel and in user space; and the stack of the current task.
+//! Who called the current function, in the kernel and in user space.
 //!
 //! Called by probes in any context, NMI included: nothing is locked or allocated. The kernel writes
 //! callers into memory of the CPU that [`prepare`] got before; there is a part of it for
 //! each level of nesting, and an event that comes when all are in use gets no stack. The memory goes
-//! with the module. Stacks of a task whose functions are known ([`unwind`](crate::unwind)) are
-//! read without the kernel's unwinder, from a probe on.
+//! with the module. Stacks whose functions are known ([`unwind`](crate::unwind)) are read without the
+//! kernel's unwinder, from a probe on.
 
 use super::{
     c,
     foreign::Object,
     irqs,
+    kernel_stacks::{
+        IrqStackEnd,
+        KernelStacks,
+        TaskStack, //
+    },
     late::LazyPerCpu,
     percpu::CpuPin,
     raw_cell::RawCell,
@@ -25,6 +30,7 @@ use crate::{
     text::stack::USER_DEPTH,
     unwind::{
         frames::{
+            CodeSite,
             FrameTable,
             ASKED,
             PLACES as FRAME_PLACES, //
@@ -34,18 +40,18 @@ use crate::{
             UnwinderStop, //
         },
         walk::{
+            lost_since,
             walk,
+            walk_on,
             StackPoint,
-            WalkEnd,
-            WordStack, //
+            WalkEnd, //
         }, //
     }, //
 };
 use core::ptr;
 use kernel::{
     bindings,
-    prelude::*,
-    types::NotThreadSafe, //
+    prelude::*, //
 };
 
 /// Most callers of a stack: as many as a record holds.
@@ -63,6 +69,8 @@ pub(super) struct CpuFrames {
     user: LocalU64,
     /// Whether this CPU is in [`with_callers_of_call`].
     of_call: LocalU64,
+    /// Where the stack of its interrupts ends.
+    irq_stack: IrqStackEnd,
     /// [`DEPTH`] words for each level, which the CPU itself uses while `used` counts the level.
     levels: [RawCell<KVVec<u64>>; LEVELS],
 }
@@ -81,6 +89,7 @@ pub(crate) fn prepare() -> Result {
             used: LocalWord::new(0),
             user: LocalWord::new(0),
             of_call: LocalWord::new(0),
+            irq_stack: IrqStackEnd::unknown(),
             levels: [level()?, level()?, level()?, level()?],
         })
     })
@@ -117,7 +126,7 @@ pub(crate) fn with_callers_of(
     // counts until the end of this function.
     let room = unsafe { &mut *room.get() };
     let found = match frame {
-        Some(frame) => callers_of(frame, module, room),
+        Some(frame) => callers_of(frame, &place.irq_stack, module, room),
         // SAFETY: It writes at most as many addresses as there is room for.
         None => unsafe {
             bindings::stack_trace_save(room.as_mut_ptr().cast(), room.len() as u32, 0) as usize
@@ -144,34 +153,81 @@ pub(crate) fn code_went() {
     FRAMES.forget();
 }
 
+impl ProbeFrame {
+    /// Returns where the probe returns to.
+    #[inline(always)]
+    fn point(&self) -> StackPoint {
+        StackPoint {
+            address: self.0.ip as u64,
+            sp: ptr::from_ref(self).wrapping_add(1).addr() as u64,
+            bp: self.0.bp as u64,
+        }
+    }
+}
+
 /// Stores where the probe with this frame returns to, and its callers. Returns how many.
 #[inline(always)]
 fn callers_of(
     frame: &ProbeFrame,
+    irq_stack: &IrqStackEnd,
     module: impl FnOnce() -> *const bindings::module,
     room: &mut [u64],
 ) -> usize {
-    let point = StackPoint {
-        address: frame.0.ip as u64,
-        sp: ptr::from_ref(frame).wrapping_add(1).addr() as u64,
-        bp: frame.0.bp as u64,
-    };
-    let end = match TaskStack::of_current(point.sp) {
-        Some(stack) => walk(&FRAMES, &stack, point, room),
-        None => WalkEnd::Other,
-    };
-    match end {
-        WalkEnd::Whole(found) => {
-            #[cfg(CONFIG_KUNIT = "y")]
-            compare(frame, room.get(..found).unwrap_or_default());
-            found
+    let point = frame.point();
+    if let Some(stack) = TaskStack::of_current(point.sp) {
+        // How it has ended otherwise is not worth the registers.
+        if let WalkEnd::Whole(found) = walk(&FRAMES, &stack, point, room) {
+            return compared(frame, found, room);
         }
-        WalkEnd::New(known) | WalkEnd::Lost(known) => learn_callers(frame, module(), known, room),
-        WalkEnd::Other => unwind_callers(frame, room),
+    }
+    callers_anywhere(frame, irq_stack, module(), room)
+}
+
+/// As [`callers_of`], where they are not those of a task alone, or not all known.
+#[inline(never)]
+fn callers_anywhere(
+    frame: &ProbeFrame,
+    irq_stack: &IrqStackEnd,
+    module: *const bindings::module,
+    room: &mut [u64],
+) -> usize {
+    let point = frame.point();
+    let Some(stacks) = KernelStacks::of_probe(point.sp, irq_stack) else {
+        return unwind_callers(frame, room);
+    };
+    let end = walk_on(&FRAMES, &stacks, walk(&FRAMES, &stacks, point, room), room);
+    let at = |known: usize| room.get(known).copied().unwrap_or(0);
+    let (known, asked) = match end {
+        WalkEnd::Whole(found) => return compared(frame, found, room),
+        WalkEnd::New(known) => (known, CodeSite::Call(at(known))),
+        WalkEnd::Lost(known) => {
+            let since = lost_since(&FRAMES, room.get(..known).unwrap_or_default());
+            let since = since.unwrap_or(known);
+            (since, CodeSite::Call(at(since)))
+        }
+        WalkEnd::Interrupted(known, _) => (known, CodeSite::Interrupted(at(known))),
+        WalkEnd::Other => return unwind_callers(frame, room),
+    };
+    if let Some(found) = learn_callers(frame, &stacks, module, known, asked, room) {
+        return found;
+    }
+    match end {
+        WalkEnd::Interrupted(_, regs) => {
+            compared(frame, unwind_interrupted(regs, known, room), room)
+        }
+        _ => unwind_callers(frame, room),
     }
 }
 
-/// Compares the callers that were found with what the kernel's unwinder finds. Kernels of tests do so each time.
+/// Returns `found`, how many callers are in `room`. Kernels of tests compare them each time.
+#[inline(always)]
+fn compared(_frame: &ProbeFrame, found: usize, _room: &[u64]) -> usize {
+    #[cfg(CONFIG_KUNIT = "y")]
+    compare(_frame, _room.get(..found).unwrap_or_default());
+    found
+}
+
+/// Compares the callers that were found with what the kernel's unwinder finds.
 #[cfg(CONFIG_KUNIT = "y")]
 #[inline(never)]
 fn compare(frame: &ProbeFrame, callers: &[u64]) {
@@ -183,69 +239,83 @@ fn compare(frame: &ProbeFrame, callers: &[u64]) {
     kernel::warn_on!(!same || !as_many);
 }
 
-/// As [`callers_of`], where the first `known` addresses are in `room`, and how the unwinder goes on from the next one is
-/// learned.
+/// As [`callers_of`], where the first `known` addresses are in `room`, and how the unwinder goes on from the next one,
+/// `asked`, is learned. `None` if it is not to be asked, or cannot begin at the probe.
 #[cold]
 #[inline(never)]
 fn learn_callers(
     frame: &ProbeFrame,
+    stacks: &KernelStacks,
     module: *const bindings::module,
     known: usize,
+    asked: CodeSite,
     room: &mut [u64],
-) -> usize {
-    let asked = room.get(known).copied().unwrap_or(0);
+) -> Option<usize> {
     if !FRAMES.is_to_ask(asked) {
-        return unwind_callers(frame, room);
+        return None;
     }
+    let stacks = ptr::from_ref(stacks).cast();
     let (to, most) = (room.as_mut_ptr().cast(), room.len() as u32);
     // SAFETY: It writes as many addresses at most as there is room for. The probe has not returned; the module is there
-    // while it runs.
-    let found = unsafe { c::rt_learn_callers(&frame.0, module, known as u32, to, most) as usize };
-    if found == 0 {
-        return unwind_callers(frame, room);
-    }
-    let callers = room.get(..found).unwrap_or_default();
+    // while it runs, and the stacks are for that time.
+    let found = unsafe { c::rt_learn_callers(&frame.0, module, stacks, known as u32, to, most) };
+    let callers = room.get(..found as usize).unwrap_or_default();
     // Or it would be asked about again and again: a hook of returns, whose address is told of no stack.
-    if !callers.contains(&asked) {
+    if !callers.is_empty() && !callers.contains(&asked.address()) {
         FRAMES.give_up(asked);
     }
-    found
+    (!callers.is_empty()).then_some(callers.len())
 }
 
-impl From<c::rt_unwinder_stop> for UnwinderStop {
-    fn from(stop: c::rt_unwinder_stop) -> Self {
+impl From<&c::rt_unwinder_stop> for UnwinderStop {
+    fn from(stop: &c::rt_unwinder_stop) -> Self {
+        let point = StackPoint {
+            address: stop.ip as u64,
+            sp: stop.sp as u64,
+            bp: stop.bp as u64,
+        };
         match stop.at {
-            c::rt_unwinder_at_RT_AT_CALL => Self::Call(StackPoint {
-                address: stop.ip as u64,
-                sp: stop.sp as u64,
-                bp: stop.bp as u64,
-            }),
-            c::rt_unwinder_at_RT_AT_USER => Self::User(stop.sp as u64),
+            c::rt_unwinder_at_RT_AT_CALL => Self::Call(point),
+            c::rt_unwinder_at_RT_AT_USER => Self::User(stop.regs as u64),
+            c::rt_unwinder_at_RT_AT_INTERRUPTED => Self::Interrupted(stop.regs as u64, point),
             c::rt_unwinder_at_RT_AT_END => Self::End,
             _ => Self::Other,
         }
     }
 }
 
-/// Learns how the unwinder has gone on from `address`: between these two, of which the first is that of `before`.
+impl From<&c::rt_unwinder_stop> for CodeSite {
+    fn from(stop: &c::rt_unwinder_stop) -> Self {
+        match stop.at {
+            c::rt_unwinder_at_RT_AT_INTERRUPTED => Self::Interrupted(stop.ip as u64),
+            _ => Self::Call(stop.ip as u64),
+        }
+    }
+}
+
+/// Learns how the unwinder has gone on between these two, of which the first is that of `before`.
+///
+/// # Safety
+///
+/// `stacks` is what was passed to `rt_learn_callers()`, which has not returned.
 #[no_mangle]
-extern "C" fn rtrace_learn_step(
-    address: usize,
+unsafe extern "C" fn rtrace_learn_step(
+    stacks: &KernelStacks,
     before: &Object<c::unwind_state>,
     from: &c::rt_unwinder_stop,
     to: &c::rt_unwinder_stop,
 ) {
-    let again = |bp: u64| UnwinderStop::from(c::rt_unwind_with(before, bp as usize));
-    let (from, to) = (UnwinderStop::from(*from), UnwinderStop::from(*to));
-    if let Some(step) = step_of(TaskStack::of_current, from, to, again) {
-        FRAMES.learn(address as u64, step);
+    let again = |bp: u64| UnwinderStop::from(&c::rt_unwind_with(before, bp as usize));
+    let step = step_of(stacks, from.into(), to.into(), again);
+    if let Some(step) = step {
+        FRAMES.learn(from.into(), step);
     }
 }
 
-/// Learns that only the unwinder knows how it goes on from `address`.
+/// Learns that only the unwinder knows how it goes on from there.
 #[no_mangle]
-extern "C" fn rtrace_give_up_step(address: usize) {
-    FRAMES.give_up(address as u64);
+extern "C" fn rtrace_give_up_step(from: &c::rt_unwinder_stop) {
+    FRAMES.give_up(from.into());
 }
 
 /// As [`callers_of`], by the kernel's unwinder.
@@ -254,6 +324,17 @@ fn unwind_callers(frame: &ProbeFrame, room: &mut [u64]) -> usize {
     let (to, most) = (room.as_mut_ptr().cast(), room.len() as u32);
     // SAFETY: It writes as many addresses at most as there is room for. The probe has not returned.
     unsafe { c::rt_callers_of(&frame.0, to, most) as usize }
+}
+
+/// As [`callers_of`], by the kernel's unwinder from the registers of what was interrupted on, where the first `known`
+/// addresses are in `room`.
+#[inline(never)]
+fn unwind_interrupted(regs: u64, known: usize, room: &mut [u64]) -> usize {
+    let rest = room.get_mut(known..).unwrap_or_default();
+    let (to, most) = (rest.as_mut_ptr().cast(), rest.len() as u32);
+    // SAFETY: It writes as many addresses at most as there is room for. The registers are on a stack that is in use, as
+    // the walk has found them there.
+    known.wrapping_add(unsafe { c::rt_callers_at(regs as usize, to, most) as usize })
 }
 
 /// As [`with_callers`] of those of this module, with interrupts disabled: what calls functions meanwhile is the search
@@ -293,83 +374,4 @@ pub(crate) fn with_user_callers(pin: &CpuPin, f: impl FnOnce(u32, &[u64; USER_DE
     unsafe { c::rt_user_stack(&mut process, callers.as_mut_ptr(), USER_DEPTH as u32) };
     f(process, &callers);
     place.user.set(0);
-}
-
-/// The bytes of the stack of a task.
-const SIZE: u64 = c::RT_STACK_SIZE as u64;
-const WORD: u64 = u64::BITS as u64 / 8;
-/// Where the registers of user space are on a stack, and their code segment.
-const USER_REGS: u64 = c::RT_USER_REGS as u64;
-const USER_CS: u64 = c::RT_USER_CS as u64;
-
-/// Returns how many bytes of a stack are used up to `address`, if it is on the stack of a task.
-#[inline(always)]
-pub(crate) fn depth(address: u64) -> u64 {
-    SIZE.wrapping_sub(address & SIZE.wrapping_sub(1))
-}
-
-/// A part of the stack of the current task, from an address to where the stack began.
-///
-/// # Invariants
-///
-/// It is a multiple of 8 bytes from `from` to the end of the stack, and stays with the task.
-pub(crate) struct TaskStack {
-    from: u64,
-    _of_task: NotThreadSafe,
-}
-
-impl TaskStack {
-    /// Returns the part from `address`, if that is on the stack of the current task, and not on that of an
-    /// interrupt. Any context.
-    pub(crate) fn of_current(address: u64) -> Option<Self> {
-        let offset = address.checked_sub(c::rt_task_stack() as u64)?;
-        let is_there = offset < SIZE && address % WORD == 0;
-        // INVARIANT: The stack is aligned to its size, which is a multiple of a word.
-        is_there.then_some(Self {
-            from: address,
-            _of_task: NotThreadSafe,
-        })
-    }
-
-    /// Returns the bytes of the part.
-    pub(crate) fn bytes(&self) -> u64 {
-        depth(self.from)
-    }
-
-    /// Returns its words.
-    pub(crate) fn words(&self) -> usize {
-        (self.bytes() / WORD) as usize
-    }
-
-    /// Returns the bytes from a word on.
-    pub(crate) fn bytes_from(&self, at: usize) -> u64 {
-        self.bytes()
-            .saturating_sub((at as u64).saturating_mul(WORD))
-    }
-
-    /// Returns a word; 0 for one that is not in the part.
-    pub(crate) fn word(&self, at: usize) -> u64 {
-        let address = self.from.saturating_add((at as u64).saturating_mul(WORD));
-        WordStack::word(self, address).unwrap_or(0)
-    }
-}
-
-impl WordStack for TaskStack {
-    #[inline(always)]
-    fn word(&self, address: u64) -> Option<u64> {
-        let offset = address.wrapping_sub(self.from);
-        if offset >= self.bytes() || offset % WORD != 0 {
-            return None;
-        }
-        // SAFETY: It is a word of the stack of the current task (invariant, and compared above).
-        Some(unsafe { c::rt_stack_word(address as usize) as u64 })
-    }
-
-    #[inline(always)]
-    fn is_user(&self, address: u64) -> bool {
-        let segment = address.wrapping_add(USER_CS.wrapping_sub(USER_REGS));
-        // The lower bits are the level of privileges.
-        address & SIZE.wrapping_sub(1) == USER_REGS
-            && WordStack::word(self, segment).is_some_and(|segment| segment & 3 != 0)
-    }
 }

@@ -15,12 +15,13 @@ use crate::{
         context,
         function_hook,
         hook_registers::EntryRegisters,
-        percpu::CpuPin,
-        publisher::PublishedRef,
-        stack::{
+        kernel_stacks::{
             self,
             TaskStack, //
         },
+        percpu::CpuPin,
+        publisher::PublishedRef,
+        stack,
         words::SharedU64, //
     },
     ring::port::SharedWord,
@@ -171,7 +172,7 @@ unsafe extern "C" fn rtrace_stack(
     };
     // With the address to which the function returns from the hook.
     let pointer = regs.stack_pointer().wrapping_sub(8);
-    if stack::depth(pointer) > deepest.max() {
+    if kernel_stacks::depth(pointer) > deepest.max() {
         return deeper(deepest, address, pointer, exit);
     }
     exit.end();

@@ -31,10 +31,15 @@ static struct rt_unwinder_stop stop_of(const struct unwind_state *state)
 	if (state->stack_info.type == STACK_TYPE_UNKNOWN) {
 		stop.at = RT_AT_END;
 	} else if (state->regs) {
-		if (state->regs == task_pt_regs(current) && user_mode(state->regs))
+		stop.regs = (unsigned long)state->regs;
+		if (!state->full_regs)
+			return stop;
+		if (!user_mode(state->regs))
+			stop.at = RT_AT_INTERRUPTED;
+		else if (state->regs == task_pt_regs(current))
 			stop.at = RT_AT_USER;
-		stop.sp = (unsigned long)state->regs;
-	} else if (state->stack_info.type == STACK_TYPE_TASK && !state->signal) {
+	} else if (state->stack_info.type == STACK_TYPE_TASK ||
+		   state->stack_info.type == STACK_TYPE_IRQ) {
 		stop.at = RT_AT_CALL;
 	}
 	return stop;
@@ -43,14 +48,22 @@ static struct rt_unwinder_stop stop_of(const struct unwind_state *state)
 struct rt_unwinder_stop rt_unwind_with(const struct unwind_state *before, unsigned long bp)
 {
 	struct unwind_state state = *before;
+	struct pt_regs regs;
 
+	/* What was interrupted may have its frame's end in another register, which counts as unknown. */
+	if (state.regs && state.full_regs) {
+		regs = *state.regs;
+		regs.di = regs.dx = regs.r10 = regs.r13 = 0;
+		state.regs = &regs;
+	}
 	state.bp = bp;
 	unwind_next_frame(&state);
 	return stop_of(&state);
 }
 
 unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module *module,
-			      unsigned int known, unsigned long *to, unsigned int most)
+			      const void *stacks, unsigned int known, unsigned long *to,
+			      unsigned int most)
 {
 	struct rt_unwinder_stop from, after;
 	struct unwind_state state, before;
@@ -71,11 +84,19 @@ unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module 
 		if (count < known)
 			continue;
 		if (is_lasting(to[count], module))
-			rtrace_learn_step(to[count], &before, &from, &after);
+			rtrace_learn_step(stacks, &before, &from, &after);
 		else
-			rtrace_give_up_step(to[count]);
+			rtrace_give_up_step(&from);
 	}
 	return count;
+}
+
+unsigned long rt_irq_stack_end(void)
+{
+	struct unwind_state state;
+
+	unwind_start(&state, current, NULL, __builtin_frame_address(0));
+	return state.stack_info.type == STACK_TYPE_IRQ ? (unsigned long)state.stack_info.end : 0;
 }
 
 unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to, unsigned int most)
@@ -86,13 +107,20 @@ unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to, unsi
 		.bp = frame->bp,
 		.cs = __KERNEL_CS,
 	};
+
+	return rt_callers_at((unsigned long)&regs, to, most);
+}
+
+unsigned int rt_callers_at(unsigned long regs, unsigned long *to, unsigned int most)
+{
+	struct pt_regs *from = (struct pt_regs *)regs;
 	struct unwind_state state;
 	unsigned int count = 0;
 
 	if (most)
-		to[count++] = frame->ip;
+		to[count++] = from->ip;
 	/* The first one that it tells is the caller of that. */
-	unwind_start(&state, current, &regs, NULL);
+	unwind_start(&state, current, from, NULL);
 	for (; count < most && !unwind_done(&state); unwind_next_frame(&state)) {
 		unsigned long address = unwind_get_return_address(&state);
 
@@ -110,7 +138,13 @@ struct rt_unwinder_stop rt_unwind_with(const struct unwind_state *before, unsign
 }
 
 unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module *module,
-			      unsigned int known, unsigned long *to, unsigned int most)
+			      const void *stacks, unsigned int known, unsigned long *to,
+			      unsigned int most)
+{
+	return 0;
+}
+
+unsigned long rt_irq_stack_end(void)
 {
 	return 0;
 }
@@ -118,6 +152,11 @@ unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module 
 unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to, unsigned int most)
 {
 	return stack_trace_save(to, most, 0);
+}
+
+unsigned int rt_callers_at(unsigned long regs, unsigned long *to, unsigned int most)
+{
+	return 0;
 }
 #endif
 

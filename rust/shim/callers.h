@@ -22,21 +22,31 @@ struct rt_frame {
 };
 
 /*
- * Where the unwinder is: at a call on the stack of the task; at the registers with which the
- * task has left user space, whose address is @sp; at the end; or somewhere else.
+ * Where the unwinder is: at a call, on the stack of the task or of an interrupt; at registers
+ * at @regs, those with which the task has left user space, or those of what was interrupted in
+ * the kernel; at the end; or somewhere else.
  */
-enum rt_unwinder_at { RT_AT_CALL, RT_AT_USER, RT_AT_END, RT_AT_OTHER };
+enum rt_unwinder_at { RT_AT_CALL, RT_AT_USER, RT_AT_INTERRUPTED, RT_AT_END, RT_AT_OTHER };
 struct rt_unwinder_stop {
 	enum rt_unwinder_at at;
-	unsigned long ip, sp, bp;
+	unsigned long ip, sp, bp, regs;
 };
 
-/* Of a task's stack: where the registers of user space are, and their code segment. */
+/*
+ * Where the registers of user space are on a task's stack; where some of them are from there,
+ * and the bytes of the stack of a CPU's interrupts.
+ */
 #ifdef CONFIG_UNWINDER_ORC
 enum { RT_USER_REGS = THREAD_SIZE - TOP_OF_KERNEL_STACK_PADDING - sizeof(struct pt_regs) };
-enum { RT_USER_CS = RT_USER_REGS + offsetof(struct pt_regs, cs) };
+enum {
+	RT_SAVED_IP = offsetof(struct pt_regs, ip),
+	RT_SAVED_SP = offsetof(struct pt_regs, sp),
+	RT_SAVED_BP = offsetof(struct pt_regs, bp),
+	RT_SAVED_CS = offsetof(struct pt_regs, cs),
+};
+enum { RT_IRQ_STACK_SIZE = IRQ_STACK_SIZE };
 #else
-enum { RT_USER_REGS, RT_USER_CS };
+enum { RT_USER_REGS, RT_SAVED_IP, RT_SAVED_SP, RT_SAVED_BP, RT_SAVED_CS, RT_IRQ_STACK_SIZE };
 #endif
 
 /*
@@ -45,13 +55,21 @@ enum { RT_USER_REGS, RT_USER_CS };
  */
 unsigned int rt_callers_of(const struct rt_frame *frame, unsigned long *to, unsigned int most);
 
+/* The same of what was interrupted: its registers are at @regs, on a stack that is in use. */
+unsigned int rt_callers_at(unsigned long regs, unsigned long *to, unsigned int most);
+
 /*
- * The same, and tells rtrace_learn_step() how the unwinder goes on from those after the first
- * @known ones; rtrace_give_up_step() of code that is made at run time: not the kernel's and not
- * that of @module, which may be NULL. Returns 0 if it cannot begin at the probe. Any context.
+ * The same of a probe, and tells rtrace_learn_step() how the unwinder goes on from those after the
+ * first @known ones; rtrace_give_up_step() of code that is made at run time: not the kernel's and
+ * not that of @module, which may be NULL. @stacks goes to them. Returns 0 if it cannot begin at the
+ * probe. Any context.
  */
 unsigned int rt_learn_callers(const struct rt_frame *frame, const struct module *module,
-			      unsigned int known, unsigned long *to, unsigned int most);
+			      const void *stacks, unsigned int known, unsigned long *to,
+			      unsigned int most);
+
+/* Returns where the stack of this CPU's interrupts ends, if it is the current one, or 0. Any context. */
+unsigned long rt_irq_stack_end(void);
 
 /* Where the unwinder comes to from @before with another frame pointer. */
 struct rt_unwinder_stop rt_unwind_with(const struct unwind_state *before, unsigned long bp);
@@ -67,10 +85,10 @@ void rt_woken(void *watcher, struct task_struct *task);
 void rt_switched(void *watcher, bool preempt, struct task_struct *prev,
 		 struct task_struct *next, unsigned int prev_state);
 
-/* In Rust: a step of the unwinder from @address, and one of which nothing is learned. See rust/kapi/stack.rs. */
-void rtrace_learn_step(unsigned long address, const struct unwind_state *before,
+/* In Rust: a step of the unwinder, and one of which nothing is learned. See rust/kapi/stack.rs. */
+void rtrace_learn_step(const void *stacks, const struct unwind_state *before,
 		       const struct rt_unwinder_stop *from, const struct rt_unwinder_stop *to);
-void rtrace_give_up_step(unsigned long address);
+void rtrace_give_up_step(const struct rt_unwinder_stop *from);
 
 /* In Rust: what they call, with their frames. See rust/probes/entry.rs, rust/probes/triggered.rs and rust/tasks/wakeups.rs. */
 void rtrace_follow(const void *file, const struct rt_frame *frame);

@@ -28,11 +28,6 @@ unsigned long rt_task_stack(void)
 	return (unsigned long)task_stack_page(current);
 }
 
-unsigned long rt_stack_word(unsigned long address)
-{
-	return READ_ONCE_NOCHECK(*(unsigned long *)address);
-}
-
 #ifdef CONFIG_DYNAMIC_FTRACE
 static struct ftrace_ops rt_hooks[RT_HOOKS] = {
 	[RT_HOOK_RECORDS] = { .func = rtrace_function },

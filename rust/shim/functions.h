@@ -57,9 +57,6 @@ enum { RT_STACK_SIZE = THREAD_SIZE };
 /* Inline: where the stack of the current task begins. */
 unsigned long rt_task_stack(void);
 
-/* A macro: a word of a stack, which is no access for the checks of the kernel. */
-unsigned long rt_stack_word(unsigned long address);
-
 /*
  * What functions call: rtrace_function(), rtrace_profile_hit(), rtrace_stack(),
  * rtrace_entry_hit().

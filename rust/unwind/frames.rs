@@ -19,12 +19,14 @@ impl FrameStep {
     pub(super) const OTHER: u32 = 1;
     /// The stack ends.
     pub(super) const LAST: u32 = 2;
-    /// To user space: its registers are the first number of words above the stack pointer.
-    pub(super) const USER: u32 = 3;
+    /// To what was interrupted, or to user space: the registers are the first number of words above the stack pointer.
+    pub(super) const REGISTERS: u32 = 3;
     /// To the caller, whose address is right below the place that is so far above the stack pointer.
     pub(super) const UP: u32 = 4;
     /// The same, above the frame pointer.
     pub(super) const UP_BP: u32 = 5;
+    /// The same, above the stack pointer of before the switch to the stack of an interrupt.
+    pub(super) const SWITCH: u32 = 6;
     /// Where the two numbers are. That of the caller's frame pointer is so far below that place: 0 if it is the same as
     /// before.
     const BY: u32 = 3;
@@ -59,23 +61,50 @@ impl FrameStep {
     }
 }
 
-/// Returns the lower half of `address`, if it can be that of code of the kernel.
-#[inline(always)]
-fn key_of(address: u64) -> Option<u64> {
-    (address >> 31 == 0x1_ffff_ffff).then_some(address & 0xffff_ffff)
+/// Where a function goes on. The unwinder looks another address up for what was interrupted than for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodeSite {
+    /// After a call, at this address.
+    Call(u64),
+    /// At this address, where it was interrupted.
+    Interrupted(u64),
 }
 
-/// Returns a number below [`PLACES`] that is another one for most addresses.
+impl CodeSite {
+    /// The bit that all addresses of the kernel's code have in the lower half.
+    const TOP: u64 = 1 << 31;
+
+    /// Returns the address.
+    #[inline(always)]
+    pub(crate) fn address(self) -> u64 {
+        let (Self::Call(address) | Self::Interrupted(address)) = self;
+        address
+    }
+
+    /// Returns the lower half of the address, without its highest bit for what was interrupted. `None` if it cannot be
+    /// that of code of the kernel.
+    #[inline(always)]
+    fn key(self) -> Option<u64> {
+        let address = self.address();
+        let key = (address >> 31 == 0x1_ffff_ffff).then_some(address & 0xffff_ffff)?;
+        Some(match self {
+            Self::Call(_) => key,
+            Self::Interrupted(_) => key ^ Self::TOP,
+        })
+    }
+}
+
+/// Returns a number below [`PLACES`] that is another one for most keys.
 #[inline(always)]
-fn hash_of(address: u64) -> usize {
-    ((address as u32).wrapping_mul(0x9e37_79b1) >> 20) as usize
+fn hash_of(key: u64) -> usize {
+    ((key as u32).wrapping_mul(0x9e37_79b1) >> 20) as usize
 }
 
 /// What is known, of all CPUs.
 pub(crate) struct FrameTable<W> {
-    /// The lower half of an address, which those of functions differ in, above the step; 0 for a place that is free.
+    /// The key of a site above the step from there; 0 for a place that is free.
     words: [W; PLACES],
-    /// Addresses whose step is not known, likewise, above how often the unwinder was to be asked about them.
+    /// Keys of sites whose step is not known above how often the unwinder was to be asked about them.
     asked: [W; ASKED],
 }
 
@@ -85,52 +114,52 @@ impl<W: SharedWord> FrameTable<W> {
         Self { words, asked }
     }
 
-    /// Returns the places where the step from `address` may be.
+    /// Returns the places where the step of a key may be.
     #[inline(always)]
-    fn ways(&self, address: u64) -> &[W] {
-        let first = hash_of(address) & (PLACES - WAYS);
+    fn ways(&self, key: u64) -> &[W] {
+        let first = hash_of(key) & (PLACES - WAYS);
         self.words
             .get(first..first.wrapping_add(WAYS))
             .unwrap_or_default()
     }
 
-    /// Returns the step from `address`, if it is known. Any context.
+    /// Returns the step from `site`, if it is known. Any context.
     #[inline(always)]
-    pub(super) fn find(&self, address: u64) -> Option<FrameStep> {
-        let key = key_of(address)?;
-        let mut words = self.ways(address).iter().map(W::load);
+    pub(super) fn find(&self, site: CodeSite) -> Option<FrameStep> {
+        let key = site.key()?;
+        let mut words = self.ways(key).iter().map(W::load);
         let word = words.find(|word| word >> 32 == key)?;
         Some(FrameStep(word as u32))
     }
 
-    /// Learns the step from `address`. Any context.
-    pub(crate) fn learn(&self, address: u64, step: FrameStep) {
-        let Some(key) = key_of(address) else {
+    /// Learns the step from `site`. Any context.
+    pub(crate) fn learn(&self, site: CodeSite, step: FrameStep) {
+        let Some(key) = site.key() else {
             return;
         };
-        let ways = self.ways(address);
+        let ways = self.ways(key);
         let is_its = |word: &&W| word.load() >> 32 == key || word.load() == 0;
         // One of them goes if all are in use: which one does not matter, but that it is not always the same.
-        let other = ways.get((address as usize >> 3) & (WAYS - 1));
+        let other = ways.get((key as usize >> 3) & (WAYS - 1));
         if let Some(word) = ways.iter().find(is_its).or(other) {
             word.store((key << 32) | u64::from(step.0));
         }
     }
 
-    /// Learns that only the unwinder knows the step from `address`, unless a step is known. Any context.
-    pub(crate) fn give_up(&self, address: u64) {
-        if self.find(address).is_none() {
-            self.learn(address, FrameStep::UNTOLD);
+    /// Learns that only the unwinder knows the step from `site`, unless a step is known. Any context.
+    pub(crate) fn give_up(&self, site: CodeSite) {
+        if self.find(site).is_none() {
+            self.learn(site, FrameStep::UNTOLD);
         }
     }
 
-    /// Returns whether the unwinder is worth to be asked about `address`: one time in sixteen, unless another such
-    /// address has its place. Any context.
-    pub(crate) fn is_to_ask(&self, address: u64) -> bool {
-        let Some(key) = key_of(address) else {
+    /// Returns whether the unwinder is worth to be asked about `site`: one time in sixteen, unless another such site has
+    /// its place. About what was interrupted it is not the first of them: most such places are met once. Any context.
+    pub(crate) fn is_to_ask(&self, site: CodeSite) -> bool {
+        let Some(key) = site.key() else {
             return false;
         };
-        let Some(asked) = self.asked.get(hash_of(address) % ASKED) else {
+        let Some(asked) = self.asked.get(hash_of(key) % ASKED) else {
             return false;
         };
         let times = match asked.load() {
@@ -138,7 +167,7 @@ impl<W: SharedWord> FrameTable<W> {
             _ => 0,
         };
         asked.store((key << 32) | (times.wrapping_add(1) % ASKED_OF));
-        times == 0
+        times == u64::from(matches!(site, CodeSite::Interrupted(_)))
     }
 
     /// Forgets all steps: code has gone, and other code may come to where it was.

@@ -4,6 +4,7 @@
 use super::{
     frames::FrameStep,
     walk::{
+        SavedRegisters,
         StackPoint,
         WordStack, //
     }, //
@@ -15,13 +16,15 @@ const MOST_WORDS: u64 = 512;
 /// Where the unwinder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnwinderStop {
-    /// At a call, on the stack of the task.
+    /// At a call, on the stack of the task or of an interrupt.
     Call(StackPoint),
     /// At registers with which the task has left user space; their address.
     User(u64),
+    /// At those of what was interrupted in the kernel; their address, and what they say.
+    Interrupted(u64, StackPoint),
     /// After all callers.
     End,
-    /// At what was interrupted, on another stack, or where it cannot go on.
+    /// On another stack, or where it cannot go on.
     Other,
 }
 
@@ -31,31 +34,35 @@ impl UnwinderStop {
     }
 }
 
-/// Returns how the unwinder goes on from the function at `before`, if that can be told: it came to `after`, and to
-/// `again(bp)` with that frame pointer instead of its own. What it went by shows in these: they are the same place, or
-/// one that is as far away. `stack_from` gives the stack from an address on.
-pub(crate) fn step_of<S: WordStack>(
-    stack_from: impl FnOnce(u64) -> Option<S>,
+/// Returns how the unwinder goes on from `before`, if that can be told: it came to `after`, and to `again(bp)` with that
+/// frame pointer instead of its own, and with 0 in all other registers. What it went by shows in these: they are the same
+/// place, or one that is as far away.
+pub(crate) fn step_of(
+    stack: &impl WordStack,
     before: UnwinderStop,
     after: UnwinderStop,
     again: impl Fn(u64) -> UnwinderStop,
 ) -> Option<FrameStep> {
-    // The unwinder looks another address up for what was interrupted than for a call.
-    let UnwinderStop::Call(from) = before else {
+    let (UnwinderStop::Call(from) | UnwinderStop::Interrupted(_, from)) = before else {
         return None;
     };
-    let stack = stack_from(from.sp)?;
     // No address, and not the one that it is.
     let number = if from.bp == 1 { 2 } else { 1 };
-    let to = match after {
-        UnwinderStop::Call(to) => to,
-        UnwinderStop::End => return Some(FrameStep::new(FrameStep::LAST, 0, 0)),
-        UnwinderStop::User(regs) if again(number) == after => {
-            return Some(FrameStep::new(
-                FrameStep::USER,
-                regs.wrapping_sub(from.sp),
-                0,
-            ));
+    let saved = match after {
+        UnwinderStop::User(regs) => Some((regs, SavedRegisters::User)),
+        UnwinderStop::Interrupted(regs, point) => Some((regs, SavedRegisters::Kernel(point))),
+        _ => None,
+    };
+    let to = match (after, saved) {
+        (UnwinderStop::Call(to), _) => to,
+        (UnwinderStop::End, _) => return Some(FrameStep::new(FrameStep::LAST, 0, 0)),
+        (_, Some((regs, told)))
+            if stack.registers(regs) == Some(told)
+                && stack.are_together(from.sp, regs)
+                && again(number) == after =>
+        {
+            let by = regs.wrapping_sub(from.sp);
+            return Some(FrameStep::new(FrameStep::REGISTERS, by, 0));
         }
         _ => return Some(FrameStep::UNTOLD),
     };
@@ -65,7 +72,13 @@ pub(crate) fn step_of<S: WordStack>(
     }
     let by_stack = again(number);
     let (kind, base, bp, trial) = if by_stack.is_at(to.sp) {
-        (FrameStep::UP, from.sp, number, by_stack)
+        match stack.before_switch(from.sp) {
+            Some(sp) => (FrameStep::SWITCH, sp, number, by_stack),
+            None if stack.are_together(from.sp, to.sp.wrapping_sub(8)) => {
+                (FrameStep::UP, from.sp, number, by_stack)
+            }
+            None => return Some(FrameStep::UNTOLD),
+        }
     } else {
         let above = from.bp.wrapping_add(8);
         let by_frame = again(above);
@@ -75,11 +88,19 @@ pub(crate) fn step_of<S: WordStack>(
         }
         (FrameStep::UP_BP, from.bp, above, by_frame)
     };
+    // Where the frame begins, of which the part on another stack has nothing that was saved.
+    let begin = match kind {
+        FrameStep::SWITCH => base,
+        _ => from.sp,
+    };
     // Both, as one of them alone may be a number that the frame has kept.
     let is_kept = to.bp == from.bp && matches!(trial, UnwinderStop::Call(point) if point.bp == bp);
     let place = match is_kept {
         true => 0,
-        false => place_of(&stack, to.bp, from.sp, to.sp),
+        false if stack.are_together(begin, to.sp.wrapping_sub(8)) => {
+            place_of(stack, to.bp, begin, to.sp)
+        }
+        false => FrameStep::LOST,
     };
     Some(FrameStep::new(kind, to.sp.wrapping_sub(base), place))
 }

@@ -7,7 +7,8 @@
 //! each step is learned of the unwinder itself, when it is taken first, and counts until a module goes.
 //!
 //! What is found in this way is what the unwinder would find: a step depends on nothing but the address and on the
-//! words that a walk reads as well. Where it does, or is not known, the unwinder is asked for the whole stack.
+//! words that a walk reads as well. Where it does, or is not known, the unwinder is asked for the whole stack; or, after
+//! the callers of an interrupt, for those of what was interrupted.
 //!
 //! - `frames`: the steps that are known.
 //! - `learn`: what a step of the unwinder tells.

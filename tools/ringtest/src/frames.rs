@@ -2,28 +2,37 @@
 //! Stacks that are read by what was learned of their functions, beside an unwinder that knows all of them.
 //!
 //! Functions have frames of any length, save the frame pointer or not, use it as a number or as the base of their
-//! frame, and are called in any order. What is known of them is what steps of that unwinder told. Whatever part of them
-//! that is, and with a table that is too small for them: a walk that says that it has found all callers has found what
-//! the unwinder does.
+//! frame, and are called in any order. They are interrupted, on the stack of the task or that of interrupts, which the
+//! interrupt switches to. What is known of them is what steps of that unwinder told. Whatever part of them that is, and
+//! with a table that is too small for them: a walk that says that it has found all callers has found what the unwinder
+//! does.
 
 use std::collections::HashMap;
 
 use crate::random::Random;
 use crate::ring::port::SharedWord;
 use crate::sim::Word;
-use crate::unwind::frames::{FrameTable, ASKED, PLACES};
+use crate::unwind::frames::{CodeSite, FrameTable, ASKED, PLACES};
 use crate::unwind::learn::{step_of, UnwinderStop};
-use crate::unwind::walk::{walk, StackPoint, WalkEnd, WordStack};
+use crate::unwind::walk::{
+    lost_since, walk, walk_on, SavedRegisters, StackPoint, WalkEnd, WordStack,
+};
 
 const TEXT: u64 = 0xffff_ffff_8100_0000;
+/// The ends of the stacks of a task and of interrupts, which are near each other.
 const TOP: u64 = 0xffff_c900_0001_0000;
-/// The bytes of the registers of user space, which are at the top.
+const IRQ_TOP: u64 = TOP - 0x1000;
+/// The bytes of registers; those of user space are at the top.
 const REGS: u64 = 168;
+/// Their first word, the others of use are after it: the address, the stack pointer and the frame pointer.
+const OF_USER: u64 = 3;
+const OF_KERNEL: u64 = 16;
 
-/// A call in a function, where the unwinder goes on.
+/// A call in a function, where the unwinder goes on, or where it was interrupted.
 #[derive(Clone, Copy)]
 struct Function {
     address: u64,
+    is_interrupted: bool,
     /// Words from the stack pointer to the end of the frame.
     words: u64,
     /// Where it keeps its caller's frame pointer, in words below the end, if it does.
@@ -45,102 +54,207 @@ impl Function {
         Self {
             // Some fall into the same places of a table.
             address: TEXT + index * 16 + random.below(64) * 0x10_0000,
+            is_interrupted: false,
             words,
             saves,
             dynamic,
             number: (saves.is_some() && !dynamic && random.below(2) == 0).then(|| random.below(4)),
         }
     }
+
+    /// The same code, interrupted: it may be at the beginning or the end of a function, where its frame is another one.
+    fn interrupted(self, random: &mut Random) -> Self {
+        Self {
+            is_interrupted: true,
+            ..Self {
+                address: self.address,
+                ..Self::any(random, 0)
+            }
+        }
+    }
+
+    fn site(&self) -> CodeSite {
+        match self.is_interrupted {
+            true => CodeSite::Interrupted(self.address),
+            false => CodeSite::Call(self.address),
+        }
+    }
 }
 
-/// A stack, and what the unwinder says of it.
+/// Stacks, from their ends down, and what the unwinder says of them.
 #[derive(Clone)]
 struct Stack {
-    words: Vec<u64>,
-    from: u64,
-    callers: Vec<u64>,
-    point: StackPoint,
+    task: Vec<u64>,
+    irq: Vec<u64>,
+    /// Where the code goes on that has run last, and what called it.
+    callers: Vec<CodeSite>,
+    bp: u64,
+    /// Whether it was called on the stack of interrupts.
+    is_irq: bool,
+}
+
+impl Stack {
+    /// The one of a task that has entered at `entry`, whose registers are `gap` words above the stack pointer.
+    fn new(random: &mut Random, entry: u64, gap: u64) -> Self {
+        let mut stack = Self {
+            task: vec![],
+            irq: vec![],
+            callers: vec![],
+            bp: random.below(4),
+            is_irq: false,
+        };
+        stack.enter(entry, gap, OF_USER);
+        stack
+    }
+
+    fn words(&mut self) -> &mut Vec<u64> {
+        match self.is_irq {
+            true => &mut self.irq,
+            false => &mut self.task,
+        }
+    }
+
+    fn sp(&self) -> u64 {
+        match self.is_irq {
+            true => IRQ_TOP - self.irq.len() as u64 * 8,
+            false => TOP - self.task.len() as u64 * 8,
+        }
+    }
+
+    fn point(&self) -> StackPoint {
+        StackPoint {
+            address: self.callers[0].address(),
+            sp: self.sp(),
+            bp: self.bp,
+        }
+    }
+
+    fn addresses(&self) -> Vec<u64> {
+        self.callers.iter().map(|site| site.address()).collect()
+    }
+
+    /// Calls `function`.
+    fn call(&mut self, random: &mut Random, function: &Function) {
+        let more = if function.dynamic {
+            random.below(20)
+        } else {
+            0
+        };
+        // From the end of the frame down: the address, and the rest.
+        let mut frame: Vec<u64> = (0..function.words + more)
+            .map(|_| random.below(4))
+            .collect();
+        frame[0] = self.callers[0].address();
+        let end = self.sp();
+        if let Some(below) = function.saves {
+            frame[below as usize - 1] = self.bp;
+        }
+        if function.dynamic {
+            self.bp = end - 16;
+        }
+        self.bp = function.number.unwrap_or(self.bp);
+        self.words().extend(frame);
+        self.callers.insert(0, function.site());
+    }
+
+    /// Registers of such a kind, and an entry.
+    fn enter(&mut self, entry: u64, gap: u64, kind: u64) {
+        let point = (kind == OF_KERNEL).then(|| self.point());
+        let mut regs = vec![0; (REGS / 8 + gap) as usize];
+        regs[REGS as usize / 8 - 1] = kind;
+        if let Some(StackPoint { address, sp, bp }) = point {
+            regs[REGS as usize / 8 - 4..][..3].copy_from_slice(&[bp, sp, address]);
+        }
+        self.words().extend(regs);
+        self.callers.insert(0, CodeSite::Call(entry));
+    }
+
+    /// Goes on on the stack of interrupts, if this is not it.
+    fn switch(&mut self) {
+        if !self.is_irq {
+            self.irq.push(self.sp());
+            self.is_irq = true;
+        }
+    }
+}
+
+/// The word at `address` of a stack that ends at `top`.
+fn word_of(words: &[u64], top: u64, address: u64) -> Option<u64> {
+    let below = top.checked_sub(address)?;
+    (below % 8 == 0 && below > 0).then_some(())?;
+    words.get((below / 8) as usize - 1).copied()
 }
 
 impl WordStack for Stack {
     fn word(&self, address: u64) -> Option<u64> {
-        let offset = address.checked_sub(self.from)?;
-        (offset % 8 == 0).then_some(())?;
-        self.words.get((offset / 8) as usize).copied()
+        word_of(&self.task, TOP, address).or_else(|| word_of(&self.irq, IRQ_TOP, address))
     }
 
-    fn is_user(&self, address: u64) -> bool {
-        address == TOP - REGS
+    fn registers(&self, address: u64) -> Option<SavedRegisters> {
+        let word = |at: u64| self.word(address.wrapping_add(at * 8));
+        match word(0)? {
+            OF_USER => (address == TOP - REGS).then_some(SavedRegisters::User),
+            OF_KERNEL => Some(SavedRegisters::Kernel(StackPoint {
+                address: word(1)?,
+                sp: word(2)?,
+                bp: word(3)?,
+            })),
+            _ => None,
+        }
+    }
+
+    fn before_switch(&self, address: u64) -> Option<u64> {
+        (address == IRQ_TOP - 8).then(|| self.irq.first().copied())?
+    }
+
+    fn are_together(&self, one: u64, other: u64) -> bool {
+        let both = |words: &[u64], top| {
+            word_of(words, top, one).is_some() && word_of(words, top, other).is_some()
+        };
+        both(&self.task, TOP) || both(&self.irq, IRQ_TOP)
     }
 }
 
 /// Calls `functions`, the outermost first, from an entry whose registers are `gap` words above its stack pointer.
 fn call(random: &mut Random, entry: u64, gap: u64, functions: &[Function]) -> Stack {
-    let mut words = vec![0; ((REGS / 8) + gap) as usize];
-    let (mut address, mut bp) = (entry, random.below(4));
-    let mut callers = vec![entry];
+    let mut stack = Stack::new(random, entry, gap);
     for function in functions {
-        let length = function.words
-            + if function.dynamic {
-                random.below(20)
-            } else {
-                0
-            };
-        // From the end of the frame down: the address, and the rest.
-        let mut frame: Vec<u64> = (0..length).map(|_| random.below(4)).collect();
-        frame[0] = address;
-        let end = TOP - words.len() as u64 * 8;
-        if let Some(below) = function.saves {
-            frame[below as usize - 1] = bp;
-        }
-        if function.dynamic {
-            bp = end - 16;
-        }
-        bp = function.number.unwrap_or(bp);
-        words.extend(frame);
-        address = function.address;
-        callers.insert(0, address);
+        stack.call(random, function);
     }
-    words.reverse();
-    let from = TOP - words.len() as u64 * 8;
-    Stack {
-        words,
-        from,
-        callers,
-        point: StackPoint {
-            address,
-            sp: from,
-            bp,
-        },
-    }
+    stack
 }
 
-/// The unwinder: it knows all functions, and how many words above the stack pointer the entry has its registers.
+/// The unwinder: it knows all functions, and how many words above the stack pointer entries have their registers.
 struct Unwinder {
-    functions: HashMap<u64, Function>,
-    entry: u64,
-    gap: u64,
+    functions: HashMap<(u64, bool), Function>,
+    entries: HashMap<u64, u64>,
 }
 
 impl Unwinder {
     fn of(functions: &[Function], entry: u64, gap: u64) -> Self {
-        let functions = functions.iter().map(|of| (of.address, *of));
+        let functions = functions
+            .iter()
+            .map(|of| ((of.address, of.is_interrupted), *of));
         Self {
             functions: functions.collect(),
-            entry,
-            gap,
+            entries: HashMap::from([(entry, gap)]),
         }
     }
 
-    fn step(&self, stack: &Stack, from: StackPoint) -> UnwinderStop {
-        if from.address == self.entry {
-            return UnwinderStop::User(from.sp + self.gap * 8);
-        }
+    fn step(&self, stack: &Stack, from: StackPoint, is_interrupted: bool) -> UnwinderStop {
         let next = || {
-            let function = self.functions.get(&from.address)?;
+            if let (Some(gap), false) = (self.entries.get(&from.address), is_interrupted) {
+                let regs = from.sp + gap * 8;
+                return Some(match stack.registers(regs)? {
+                    SavedRegisters::User => UnwinderStop::User(regs),
+                    SavedRegisters::Kernel(point) => UnwinderStop::Interrupted(regs, point),
+                });
+            }
+            let function = self.functions.get(&(from.address, is_interrupted))?;
+            let sp = stack.before_switch(from.sp).unwrap_or(from.sp);
             let sp = match function.dynamic {
                 true => from.bp.wrapping_add(16),
-                false => from.sp + function.words * 8,
+                false => sp + function.words * 8,
             };
             let bp = match function.saves {
                 Some(below) => stack.word(sp.wrapping_sub(below * 8))?,
@@ -153,29 +267,30 @@ impl Unwinder {
     }
 
     /// Where it is on the way through a stack, after so many callers.
-    fn at(&self, stack: &Stack, callers: usize) -> StackPoint {
-        let mut point = stack.point;
+    fn at(&self, stack: &Stack, callers: usize) -> UnwinderStop {
+        let mut stop = UnwinderStop::Call(stack.point());
         for _ in 0..callers {
-            let UnwinderStop::Call(next) = self.step(stack, point) else {
-                panic!("the stack has {callers} callers");
+            stop = match stop {
+                UnwinderStop::Call(point) => self.step(stack, point, false),
+                UnwinderStop::Interrupted(_, point) => self.step(stack, point, true),
+                _ => panic!("the stack has {callers} callers"),
             };
-            point = next;
         }
-        point
+        stop
     }
 
     /// Learns of the step after so many callers.
     fn learn(&self, table: &FrameTable<Word>, stack: &Stack, callers: usize) {
-        let from = self.at(stack, callers);
-        let again = |bp| self.step(stack, StackPoint { bp, ..from });
-        let before = UnwinderStop::Call(from);
-        if let Some(step) = step_of(
-            |_| Some(stack.clone()),
-            before,
-            self.step(stack, from),
-            again,
-        ) {
-            table.learn(from.address, step);
+        let before = self.at(stack, callers);
+        let (from, is_interrupted) = match before {
+            UnwinderStop::Call(from) => (from, false),
+            UnwinderStop::Interrupted(_, from) => (from, true),
+            stop => panic!("after {callers} callers: {stop:?}"),
+        };
+        let again = |bp| self.step(stack, StackPoint { bp, ..from }, is_interrupted);
+        let after = again(from.bp);
+        if let Some(step) = step_of(stack, before, after, again) {
+            table.learn(stack.callers[callers], step);
         }
     }
 }
@@ -185,54 +300,137 @@ fn table() -> FrameTable<Word> {
     FrameTable::of(words, core::array::from_fn::<_, ASKED, _>(|_| Word::new(0)))
 }
 
-#[test]
-fn what_is_read_is_what_the_unwinder_says() {
+/// A walk through all that there is.
+fn read(table: &FrameTable<Word>, stack: &Stack, room: &mut [u64]) -> WalkEnd {
+    let end = walk(table, stack, stack.point(), room);
+    walk_on(table, stack, end, room)
+}
+
+/// How often walks ended so.
+#[derive(Debug, Default)]
+struct Ends {
+    whole: u64,
+    new: u64,
+    lost: u64,
+    interrupted: u64,
+}
+
+/// Walks through stacks that `make` makes of functions and an unwinder of them, and of which more and more is learned.
+fn walk_many(make: impl Fn(&mut Random, &[Function], &mut Unwinder) -> Stack) -> Ends {
     let mut random = Random::new(1);
-    let (mut whole, mut new, mut lost) = (0, 0, 0);
+    let mut ends = Ends::default();
     for _ in 0..200 {
         let table = table();
         let functions: Vec<_> = (0..1 + random.below(3000))
             .map(|index| Function::any(&mut random, index))
             .collect();
-        let unwinder = Unwinder::of(&functions, TEXT - 16, random.below(3));
+        let mut unwinder = Unwinder::of(&functions, ENTRY, random.below(3));
         for _ in 0..400 {
-            let depth = random.below(20);
-            let chain: Vec<_> = (0..depth)
-                .map(|_| functions[random.below(functions.len() as u64) as usize])
-                .collect();
-            let stack = call(&mut random, unwinder.entry, unwinder.gap, &chain);
+            let stack = make(&mut random, &functions, &mut unwinder);
+            let callers = stack.addresses();
+            let mut room = [0; 24];
             // The unwinder is not always asked.
-            let mut learn = |callers| {
+            let mut learn = |known| {
                 if random.below(3) != 0 {
-                    (callers..stack.callers.len().min(16))
-                        .for_each(|callers| unwinder.learn(&table, &stack, callers));
+                    (known..callers.len().min(24))
+                        .for_each(|known| unwinder.learn(&table, &stack, known));
                 }
             };
-            let mut room = [0; 16];
-            match walk(&table, &stack, stack.point, &mut room) {
+            match read(&table, &stack, &mut room) {
                 WalkEnd::Whole(found) => {
-                    assert_eq!(found, stack.callers.len().min(16));
-                    assert_eq!(room[..found], stack.callers[..found]);
-                    whole += 1;
+                    assert_eq!(found, callers.len().min(24));
+                    assert_eq!(room[..found], callers[..found]);
+                    ends.whole += 1;
                 }
                 WalkEnd::New(known) => {
-                    assert_eq!(room[..=known], stack.callers[..=known]);
-                    new += 1;
+                    assert_eq!(room[..=known], callers[..=known]);
+                    ends.new += 1;
                     learn(known);
                 }
-                WalkEnd::Lost(at) => {
-                    let function = unwinder.functions.get(&room[at]).unwrap();
-                    assert!(function.saves.is_some());
+                WalkEnd::Lost(known) => {
+                    assert_eq!(room[..=known], callers[..=known]);
+                    let at = lost_since(&table, &room[..known]).unwrap();
+                    let saves = |is_interrupted| {
+                        let function = unwinder.functions.get(&(room[at], is_interrupted));
+                        function.is_some_and(|function| function.saves.is_some())
+                    };
+                    assert!(saves(false) || saves(true));
                     learn(at);
-                    lost += 1;
+                    ends.lost += 1;
+                }
+                WalkEnd::Interrupted(known, regs) => {
+                    assert_eq!(room[..=known], callers[..=known]);
+                    let at = unwinder.at(&stack, known);
+                    assert!(matches!(at, UnwinderStop::Interrupted(told, _) if told == regs));
+                    ends.interrupted += 1;
+                    learn(known);
                 }
                 WalkEnd::Other => panic!("nothing here is that"),
             }
         }
     }
+    ends
+}
+
+/// Where a task has entered the kernel, and where an interrupt has.
+const ENTRY: u64 = TEXT - 16;
+const IRQ_ENTRY: u64 = TEXT - 32;
+
+/// Calls any of `functions`, `most` at most.
+fn call_any(random: &mut Random, stack: &mut Stack, functions: &[Function], most: u64) {
+    for _ in 0..random.below(most) {
+        let function = &functions[random.below(functions.len() as u64) as usize];
+        stack.call(random, function);
+    }
+}
+
+#[test]
+fn what_is_read_is_what_the_unwinder_says() {
+    let ends = walk_many(|random, functions, unwinder| {
+        let mut stack = Stack::new(random, ENTRY, unwinder.entries[&ENTRY]);
+        call_any(random, &mut stack, functions, 20);
+        stack
+    });
     assert!(
-        whole > 10_000 && new > 1_000 && lost > 100,
-        "{whole} {new} {lost}"
+        ends.whole > 10_000 && ends.new > 1_000 && ends.lost > 100,
+        "{ends:?}"
+    );
+}
+
+/// Interrupts of a task and of each other; one function has switched to their stack, which is another one each time.
+#[test]
+fn what_was_interrupted_is_read_as_well() {
+    let ends = walk_many(|random, functions, unwinder| {
+        let mut stack = Stack::new(random, ENTRY, unwinder.entries[&ENTRY]);
+        let gap = *unwinder.entries.entry(IRQ_ENTRY).or_insert(1);
+        for _ in 0..random.below(3) {
+            call_any(random, &mut stack, functions, 7);
+            let at = random.below(functions.len().min(40) as u64) as usize;
+            let key = (functions[at].address, true);
+            let interrupted = unwinder.functions.get(&key).copied();
+            let interrupted = interrupted.unwrap_or_else(|| functions[at].interrupted(random));
+            unwinder.functions.insert(key, interrupted);
+            stack.call(random, &interrupted);
+            stack.enter(IRQ_ENTRY, gap, OF_KERNEL);
+            call_any(random, &mut stack, functions, 3);
+            if !stack.is_irq {
+                let key = (IRQ_ENTRY - 16 - 16 * random.below(4), false);
+                let switching = unwinder.functions.get(&key).copied();
+                let switching = switching.unwrap_or_else(|| Function {
+                    address: key.0,
+                    ..Function::any(random, 0)
+                });
+                unwinder.functions.insert(key, switching);
+                stack.call(random, &switching);
+                stack.switch();
+            }
+        }
+        call_any(random, &mut stack, functions, 7);
+        stack
+    });
+    assert!(
+        ends.whole > 10_000 && ends.new > 1_000 && ends.lost > 100 && ends.interrupted > 100,
+        "{ends:?}"
     );
 }
 
@@ -240,6 +438,7 @@ fn what_is_read_is_what_the_unwinder_says() {
 fn function(address: u64, words: u64, saves: Option<u64>, number: Option<u64>) -> Function {
     Function {
         address,
+        is_interrupted: false,
         words,
         saves,
         dynamic: false,
@@ -255,37 +454,101 @@ fn what_only_the_unwinder_knows_is_left_to_it() {
     let unwinder = Unwinder::of(&[frame], entry, 0);
     let mut stack = call(&mut Random::new(1), entry, 0, &[frame]);
     let mut room = [0; 16];
-    let mut end = |table: &_, stack: &Stack| walk(table, stack, stack.point, &mut room);
+    let mut end = |table: &_, stack: &Stack| read(table, stack, &mut room);
     assert_eq!(end(&table, &stack), WalkEnd::New(0));
     unwinder.learn(&table, &stack, 0);
     assert_eq!(end(&table, &stack), WalkEnd::New(1));
     unwinder.learn(&table, &stack, 1);
     assert_eq!(end(&table, &stack), WalkEnd::Whole(2));
     // A hook of the return has its own address there.
-    stack.words[3] = hook;
+    let place = stack.task.len() - 4;
+    stack.task[place] = hook;
     assert_eq!(end(&table, &stack), WalkEnd::New(1));
-    table.give_up(hook);
+    table.give_up(CodeSite::Call(hook));
     assert_eq!(end(&table, &stack), WalkEnd::Other);
     // What is known is not given up.
-    table.give_up(caller);
-    stack.words[3] = entry;
+    table.give_up(CodeSite::Call(caller));
+    stack.task[place] = entry;
     assert_eq!(end(&table, &stack), WalkEnd::Whole(2));
     // No address of the kernel's code, though the lower half is that of one.
-    stack.words[3] = entry & 0xffff_ffff;
+    let half = CodeSite::Call(entry & 0xffff_ffff);
+    stack.task[place] = half.address();
     assert_eq!(end(&table, &stack), WalkEnd::New(1));
-    assert!(!table.is_to_ask(entry & 0xffff_ffff));
-    table.give_up(entry & 0xffff_ffff);
-    stack.words[3] = entry;
+    assert!(!table.is_to_ask(half));
+    table.give_up(half);
+    stack.task[place] = entry;
     assert_eq!(end(&table, &stack), WalkEnd::Whole(2));
-    // Registers that are not those of user space: an exception in the kernel.
+    // Registers that are at another place than those of user space.
     let mut other = call(&mut Random::new(1), entry, 1, &[frame]);
     assert_eq!(end(&table, &other), WalkEnd::Other);
     // Out of the stack.
-    other.words.truncate(2);
+    other.task.truncate(2);
     assert_eq!(end(&table, &other), WalkEnd::Other);
     // Code has gone.
     table.forget();
     assert_eq!(end(&table, &stack), WalkEnd::New(0));
+}
+
+/// An interrupt on the stack of the task: its callers, and then those of what it interrupted.
+#[test]
+fn what_was_interrupted_is_another_site_than_a_call() {
+    let (table, mut random) = (table(), Random::new(1));
+    let (caller, irq) = (TEXT + 16, TEXT + 32);
+    let frame = function(caller, 4, None, None);
+    let interrupted = Function {
+        is_interrupted: true,
+        ..function(caller, 7, Some(3), None)
+    };
+    let mut unwinder = Unwinder::of(
+        &[frame, interrupted, function(irq, 3, None, None)],
+        ENTRY,
+        0,
+    );
+    unwinder.entries.insert(IRQ_ENTRY, 1);
+    let mut stack = call(&mut random, ENTRY, 0, &[frame, interrupted]);
+    stack.enter(IRQ_ENTRY, 1, OF_KERNEL);
+    stack.call(&mut random, &function(irq, 3, None, None));
+    let regs = stack.sp() + 4 * 8;
+    let mut room = [0; 16];
+    let mut end = |table: &_, stack: &Stack| read(table, stack, &mut room);
+    (0..2).for_each(|known| unwinder.learn(&table, &stack, known));
+    // Of the call in the same function nothing is learned of what was interrupted there, and the other way round.
+    unwinder.learn(&table, &stack, 3);
+    assert_eq!(end(&table, &stack), WalkEnd::Interrupted(2, regs));
+    unwinder.learn(&table, &stack, 2);
+    assert_eq!(end(&table, &stack), WalkEnd::New(4));
+    unwinder.learn(&table, &stack, 4);
+    assert_eq!(end(&table, &stack), WalkEnd::Whole(5));
+    // The unwinder goes on from the registers where nothing else is known.
+    table.forget();
+    (0..5)
+        .filter(|known| *known != 2)
+        .for_each(|known| unwinder.learn(&table, &stack, known));
+    table.give_up(CodeSite::Interrupted(caller));
+    assert_eq!(end(&table, &stack), WalkEnd::Interrupted(2, regs));
+    // What is interrupted once is not worth to be learned.
+    let asked = |times| {
+        (0..times)
+            .filter(|_| table.is_to_ask(CodeSite::Interrupted(irq)))
+            .count()
+    };
+    assert_eq!([asked(1), asked(1), asked(15)], [0, 1, 0]);
+    // The registers are not those that the unwinder tells.
+    let stop = |known| unwinder.at(&stack, known);
+    let UnwinderStop::Interrupted(at, told) = stop(2) else {
+        panic!("{:?}", stop(2));
+    };
+    for told in [
+        StackPoint { bp: 99, ..told },
+        StackPoint {
+            sp: told.sp + 8,
+            ..told
+        },
+    ] {
+        let after = UnwinderStop::Interrupted(at, told);
+        let step = step_of(&stack, stop(1), after, |_| after);
+        assert!(step == step_of(&stack, stop(1), UnwinderStop::Other, |_| after));
+    }
 }
 
 #[test]
@@ -297,27 +560,40 @@ fn what_a_step_does_not_tell_is_not_learned() {
         bp: 7,
     };
     let stack = call(&mut Random::new(1), entry, 0, &[]);
-    let of = |_| Some(stack.clone());
     let end = |before, after| {
-        let step = step_of(of, before, after, |_| after);
+        let step = step_of(&stack, before, after, |_| after);
         step.map(|step| {
             let table = table();
-            table.learn(caller, step);
+            table.learn(CodeSite::Call(caller), step);
             walk(&table, &stack, point, &mut [0; 16])
         })
     };
     let call = UnwinderStop::Call(point);
-    // What was interrupted is looked up by another address than a call.
     assert_eq!(end(UnwinderStop::Other, UnwinderStop::End), None);
     assert_eq!(end(call, UnwinderStop::End), Some(WalkEnd::Whole(1)));
     assert_eq!(end(call, UnwinderStop::Other), Some(WalkEnd::Other));
-    // Registers that do not depend on the stack pointer alone.
+    let untold = step_of(&stack, call, UnwinderStop::Other, |_| call);
+    // Registers that do not depend on the stack pointer alone, or are on another stack.
     let regs = UnwinderStop::User(TOP - REGS);
-    let step = step_of(of, call, regs, |bp| UnwinderStop::User(bp));
-    assert!(step == step_of(of, call, UnwinderStop::Other, |_| call));
+    assert!(untold == step_of(&stack, call, regs, |bp| UnwinderStop::User(bp)));
+    let mut other = stack.clone();
+    other.switch();
+    let from = UnwinderStop::Call(other.point());
+    assert!(untold == step_of(&other, from, regs, |_| regs));
+    // A caller on another stack, and no switch.
+    other.irq.push(0);
+    let (from, to) = (
+        UnwinderStop::Call(other.point()),
+        UnwinderStop::Call(StackPoint {
+            address: other.task[0],
+            sp: TOP,
+            bp: 0,
+        }),
+    );
+    assert!(untold == step_of(&other, from, to, |_| to));
     // The address at the frame's end is not that which the unwinder tells: a hook of returns.
     let behind = UnwinderStop::Call(StackPoint {
-        sp: stack.from + 8,
+        sp: stack.sp() + 8,
         ..point
     });
     assert_eq!(end(call, behind), None);
@@ -359,8 +635,8 @@ fn a_frame_pointer_may_be_any_number() {
                 let base = call(&mut random, entry, 0, &[with_base]);
                 (0..2).for_each(|callers| unwinder.learn(&table, &base, callers));
                 let mut room = [0; 16];
-                match walk(&table, &stack, stack.point, &mut room) {
-                    WalkEnd::Whole(found) => assert_eq!(room[..found], stack.callers),
+                match read(&table, &stack, &mut room) {
+                    WalkEnd::Whole(found) => assert_eq!(room[..found], stack.addresses()),
                     // Which word it was could not be told.
                     end => assert!(matches!(end, WalkEnd::Lost(_)), "{end:?} {inner} {outer}"),
                 }
@@ -372,10 +648,11 @@ fn a_frame_pointer_may_be_any_number() {
 #[test]
 fn the_unwinder_is_not_asked_again_and_again() {
     let table = table();
-    let asked = |address| (0..160).filter(|_| table.is_to_ask(address)).count();
+    let to_ask = |address| table.is_to_ask(CodeSite::Call(address));
+    let asked = |address| (0..160).filter(|_| to_ask(address)).count();
     assert_eq!(asked(TEXT), 10);
     assert_eq!(asked(TEXT + 16), 10);
     // In turn.
-    let both = (0..320).filter(|at| table.is_to_ask(TEXT + 16 * (at % 2)));
+    let both = (0..320).filter(|at| to_ask(TEXT + 16 * (at % 2)));
     assert_eq!(both.count(), 20);
 }
