@@ -8,10 +8,13 @@ use super::{
 };
 use crate::{
     ring::port::LocalWord,
-    unwind::walk::{
-        SavedRegisters,
-        StackPoint,
-        WordStack, //
+    unwind::{
+        learn::LearnedStack,
+        walk::{
+            SavedRegisters,
+            StackPoint,
+            WordStack, //
+        }, //
     }, //
 };
 use core::arch::asm;
@@ -214,11 +217,6 @@ impl WordStack for TaskStack {
     fn before_switch(&self, _address: u64) -> Option<u64> {
         None
     }
-
-    fn are_together(&self, one: u64, other: u64) -> bool {
-        let part = StackPart::of(self);
-        part.has(one) && part.has(other)
-    }
 }
 
 impl WordStack for KernelStacks {
@@ -241,7 +239,9 @@ impl WordStack for KernelStacks {
             .wrapping_sub(WORD);
         (address == last).then(|| self.irq.word(address)).flatten()
     }
+}
 
+impl LearnedStack for KernelStacks {
     fn are_together(&self, one: u64, other: u64) -> bool {
         [self.task, self.irq]
             .iter()

@@ -43,6 +43,7 @@ use crate::{
             lost_since,
             walk,
             walk_on,
+            SavedRegisters,
             StackPoint,
             WalkEnd, //
         }, //
@@ -259,12 +260,13 @@ fn learn_callers(
     // SAFETY: It writes as many addresses at most as there is room for. The probe has not returned; the module is there
     // while it runs, and the stacks are for that time.
     let found = unsafe { c::rt_learn_callers(&frame.0, module, stacks, known as u32, to, most) };
-    let callers = room.get(..found as usize).unwrap_or_default();
+    let found = Some(found as usize).filter(|found| *found > 0)?;
     // Or it would be asked about again and again: a hook of returns, whose address is told of no stack.
-    if !callers.is_empty() && !callers.contains(&asked.address()) {
+    let callers = room.get(..found).unwrap_or_default();
+    if !callers.contains(&asked.address()) {
         FRAMES.give_up(asked);
     }
-    (!callers.is_empty()).then_some(callers.len())
+    Some(found)
 }
 
 impl From<&c::rt_unwinder_stop> for UnwinderStop {
@@ -274,10 +276,11 @@ impl From<&c::rt_unwinder_stop> for UnwinderStop {
             sp: stop.sp as u64,
             bp: stop.bp as u64,
         };
+        let registers = |told| Self::Registers(stop.regs as u64, told);
         match stop.at {
             c::rt_unwinder_at_RT_AT_CALL => Self::Call(point),
-            c::rt_unwinder_at_RT_AT_USER => Self::User(stop.regs as u64),
-            c::rt_unwinder_at_RT_AT_INTERRUPTED => Self::Interrupted(stop.regs as u64, point),
+            c::rt_unwinder_at_RT_AT_USER => registers(SavedRegisters::User),
+            c::rt_unwinder_at_RT_AT_INTERRUPTED => registers(SavedRegisters::Kernel(point)),
             c::rt_unwinder_at_RT_AT_END => Self::End,
             _ => Self::Other,
         }

@@ -13,15 +13,19 @@ use super::{
 /// The words of a frame that are looked at for the frame pointer of its caller.
 const MOST_WORDS: u64 = 512;
 
+/// Stacks of which something is learned.
+pub(crate) trait LearnedStack: WordStack {
+    /// Returns whether two words are on the same one.
+    fn are_together(&self, one: u64, other: u64) -> bool;
+}
+
 /// Where the unwinder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnwinderStop {
     /// At a call, on the stack of the task or of an interrupt.
     Call(StackPoint),
-    /// At registers with which the task has left user space; their address.
-    User(u64),
-    /// At those of what was interrupted in the kernel; their address, and what they say.
-    Interrupted(u64, StackPoint),
+    /// At registers; their address, and what they say.
+    Registers(u64, SavedRegisters),
     /// After all callers.
     End,
     /// On another stack, or where it cannot go on.
@@ -29,6 +33,14 @@ pub(crate) enum UnwinderStop {
 }
 
 impl UnwinderStop {
+    /// Returns where the unwinder goes on from, if it knows a caller.
+    pub(crate) fn point(self) -> Option<StackPoint> {
+        match self {
+            Self::Call(point) | Self::Registers(_, SavedRegisters::Kernel(point)) => Some(point),
+            _ => None,
+        }
+    }
+
     fn is_at(self, sp: u64) -> bool {
         matches!(self, Self::Call(point) if point.sp == sp)
     }
@@ -38,25 +50,18 @@ impl UnwinderStop {
 /// frame pointer instead of its own, and with 0 in all other registers. What it went by shows in these: they are the same
 /// place, or one that is as far away.
 pub(crate) fn step_of(
-    stack: &impl WordStack,
+    stack: &impl LearnedStack,
     before: UnwinderStop,
     after: UnwinderStop,
     again: impl Fn(u64) -> UnwinderStop,
 ) -> Option<FrameStep> {
-    let (UnwinderStop::Call(from) | UnwinderStop::Interrupted(_, from)) = before else {
-        return None;
-    };
+    let from = before.point()?;
     // No address, and not the one that it is.
     let number = if from.bp == 1 { 2 } else { 1 };
-    let saved = match after {
-        UnwinderStop::User(regs) => Some((regs, SavedRegisters::User)),
-        UnwinderStop::Interrupted(regs, point) => Some((regs, SavedRegisters::Kernel(point))),
-        _ => None,
-    };
-    let to = match (after, saved) {
-        (UnwinderStop::Call(to), _) => to,
-        (UnwinderStop::End, _) => return Some(FrameStep::new(FrameStep::LAST, 0, 0)),
-        (_, Some((regs, told)))
+    let to = match after {
+        UnwinderStop::Call(to) => to,
+        UnwinderStop::End => return Some(FrameStep::new(FrameStep::LAST, 0, 0)),
+        UnwinderStop::Registers(regs, told)
             if stack.registers(regs) == Some(told)
                 && stack.are_together(from.sp, regs)
                 && again(number) == after =>

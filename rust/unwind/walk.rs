@@ -19,9 +19,6 @@ pub(crate) trait WordStack {
     /// Returns the stack pointer of before the switch to the stack of an interrupt, if `address` is that of its last word,
     /// which has it.
     fn before_switch(&self, address: u64) -> Option<u64>;
-
-    /// Returns whether two words are on the same one.
-    fn are_together(&self, one: u64, other: u64) -> bool;
 }
 
 /// Where code goes on, and its registers then.

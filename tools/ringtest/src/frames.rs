@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::ring::port::SharedWord;
 use crate::sim::Word;
 use crate::unwind::frames::{CodeSite, FrameTable, ASKED, PLACES};
-use crate::unwind::learn::{step_of, UnwinderStop};
+use crate::unwind::learn::{step_of, LearnedStack, UnwinderStop};
 use crate::unwind::walk::{
     lost_since, walk, walk_on, SavedRegisters, StackPoint, WalkEnd, WordStack,
 };
@@ -206,7 +206,9 @@ impl WordStack for Stack {
     fn before_switch(&self, address: u64) -> Option<u64> {
         (address == IRQ_TOP - 8).then(|| self.irq.first().copied())?
     }
+}
 
+impl LearnedStack for Stack {
     fn are_together(&self, one: u64, other: u64) -> bool {
         let both = |words: &[u64], top| {
             word_of(words, top, one).is_some() && word_of(words, top, other).is_some()
@@ -222,6 +224,10 @@ fn call(random: &mut Random, entry: u64, gap: u64, functions: &[Function]) -> St
         stack.call(random, function);
     }
     stack
+}
+
+fn is_interrupted(stop: UnwinderStop) -> bool {
+    matches!(stop, UnwinderStop::Registers(..))
 }
 
 /// The unwinder: it knows all functions, and how many words above the stack pointer entries have their registers.
@@ -245,10 +251,7 @@ impl Unwinder {
         let next = || {
             if let (Some(gap), false) = (self.entries.get(&from.address), is_interrupted) {
                 let regs = from.sp + gap * 8;
-                return Some(match stack.registers(regs)? {
-                    SavedRegisters::User => UnwinderStop::User(regs),
-                    SavedRegisters::Kernel(point) => UnwinderStop::Interrupted(regs, point),
-                });
+                return Some(UnwinderStop::Registers(regs, stack.registers(regs)?));
             }
             let function = self.functions.get(&(from.address, is_interrupted))?;
             let sp = stack.before_switch(from.sp).unwrap_or(from.sp);
@@ -270,11 +273,8 @@ impl Unwinder {
     fn at(&self, stack: &Stack, callers: usize) -> UnwinderStop {
         let mut stop = UnwinderStop::Call(stack.point());
         for _ in 0..callers {
-            stop = match stop {
-                UnwinderStop::Call(point) => self.step(stack, point, false),
-                UnwinderStop::Interrupted(_, point) => self.step(stack, point, true),
-                _ => panic!("the stack has {callers} callers"),
-            };
+            let point = stop.point().expect("the stack has as many callers");
+            stop = self.step(stack, point, is_interrupted(stop));
         }
         stop
     }
@@ -282,12 +282,8 @@ impl Unwinder {
     /// Learns of the step after so many callers.
     fn learn(&self, table: &FrameTable<Word>, stack: &Stack, callers: usize) {
         let before = self.at(stack, callers);
-        let (from, is_interrupted) = match before {
-            UnwinderStop::Call(from) => (from, false),
-            UnwinderStop::Interrupted(_, from) => (from, true),
-            stop => panic!("after {callers} callers: {stop:?}"),
-        };
-        let again = |bp| self.step(stack, StackPoint { bp, ..from }, is_interrupted);
+        let from = before.point().expect("the stack has as many callers");
+        let again = |bp| self.step(stack, StackPoint { bp, ..from }, is_interrupted(before));
         let after = again(from.bp);
         if let Some(step) = step_of(stack, before, after, again) {
             table.learn(stack.callers[callers], step);
@@ -361,7 +357,7 @@ fn walk_many(make: impl Fn(&mut Random, &[Function], &mut Unwinder) -> Stack) ->
                 WalkEnd::Interrupted(known, regs) => {
                     assert_eq!(room[..=known], callers[..=known]);
                     let at = unwinder.at(&stack, known);
-                    assert!(matches!(at, UnwinderStop::Interrupted(told, _) if told == regs));
+                    assert!(matches!(at, UnwinderStop::Registers(told, _) if told == regs));
                     ends.interrupted += 1;
                     learn(known);
                 }
@@ -535,7 +531,7 @@ fn what_was_interrupted_is_another_site_than_a_call() {
     assert_eq!([asked(1), asked(1), asked(15)], [0, 1, 0]);
     // The registers are not those that the unwinder tells.
     let stop = |known| unwinder.at(&stack, known);
-    let UnwinderStop::Interrupted(at, told) = stop(2) else {
+    let UnwinderStop::Registers(at, SavedRegisters::Kernel(told)) = stop(2) else {
         panic!("{:?}", stop(2));
     };
     for told in [
@@ -545,7 +541,7 @@ fn what_was_interrupted_is_another_site_than_a_call() {
             ..told
         },
     ] {
-        let after = UnwinderStop::Interrupted(at, told);
+        let after = UnwinderStop::Registers(at, SavedRegisters::Kernel(told));
         let step = step_of(&stack, stop(1), after, |_| after);
         assert!(step == step_of(&stack, stop(1), UnwinderStop::Other, |_| after));
     }
@@ -574,8 +570,9 @@ fn what_a_step_does_not_tell_is_not_learned() {
     assert_eq!(end(call, UnwinderStop::Other), Some(WalkEnd::Other));
     let untold = step_of(&stack, call, UnwinderStop::Other, |_| call);
     // Registers that do not depend on the stack pointer alone, or are on another stack.
-    let regs = UnwinderStop::User(TOP - REGS);
-    assert!(untold == step_of(&stack, call, regs, |bp| UnwinderStop::User(bp)));
+    let user = |regs| UnwinderStop::Registers(regs, SavedRegisters::User);
+    let regs = user(TOP - REGS);
+    assert!(untold == step_of(&stack, call, regs, user));
     let mut other = stack.clone();
     other.switch();
     let from = UnwinderStop::Call(other.point());

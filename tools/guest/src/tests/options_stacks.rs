@@ -154,18 +154,16 @@ fn some_interrupts() {
 
 /// The callers of each timer that expired on a CPU. One in an interrupt may come between another one and its stack.
 fn timers(text: &str, stacks: &mut HashMap<String, Vec<String>>) {
-    let (mut open, mut of) = (Vec::new(), None);
+    let mut open = Vec::new();
+    let mut callers: Option<&mut Vec<String>> = None;
     let lines = lines_of(text).into_iter();
     for line in lines.filter(|line| !is_of_the_probe(line)) {
         if line.starts_with(" => ") {
-            let callers: Option<&mut Vec<String>> = of.as_ref().and_then(|of| stacks.get_mut(of));
             callers
-                .into_iter()
+                .iter_mut()
                 .for_each(|callers| callers.push(line.clone()));
         } else if line.contains("<stack trace>") {
-            of = open.pop();
-            of.iter()
-                .for_each(|of: &String| drop(stacks.insert(of.clone(), Vec::new())));
+            callers = open.pop().map(|timer| stacks.entry(timer).or_default());
         } else if let Some((_, timer)) = line.split_once("hrtimer_expire_entry: ") {
             open.push(timer.to_string());
         }
