@@ -13,49 +13,25 @@ void rtbench_inside(void);
 #define CREATE_TRACE_POINTS
 #include "rtbench_trace.h"
 
-static noinline void make_events(struct bench *bench)
-{
-	u32 i, events = bench->wanted;
-	u64 began = rdtsc();
-
-	for (i = 0; i < events; i++)
-		trace_rtbench_event(i, 42);
-	ended(bench, began, 0);
-}
-
-static noinline void make_pairs(struct bench *bench)
-{
-	u32 i, pairs = bench->wanted;
-	u64 began = rdtsc();
-
-	for (i = 0; i < pairs; i++) {
-		trace_rtbench_event(i, 42);
-		trace_rtbench_end(i, 43);
-	}
-	ended(bench, began, 0);
-}
-
 static const char text[16] = "block/sda";
 
-static noinline void make_names(struct bench *bench)
-{
-	u32 i, events = bench->wanted;
-	u64 began = rdtsc();
-
-	for (i = 0; i < events; i++)
-		trace_rtbench_name(text);
-	ended(bench, began, 0);
+/* Defines a function that does @what in a loop; @i is how often it has. */
+#define LOOP(function, what)						\
+static noinline void function(struct bench *bench)			\
+{									\
+	u32 i, wanted = bench->wanted;					\
+	u64 began = rdtsc();						\
+									\
+	for (i = 0; i < wanted; i++) {					\
+		what;							\
+	}								\
+	ended(bench, began, 0);						\
 }
 
-static noinline void make_strings(struct bench *bench)
-{
-	u32 i, events = bench->wanted;
-	u64 began = rdtsc();
-
-	for (i = 0; i < events; i++)
-		trace_rtbench_string(text);
-	ended(bench, began, 0);
-}
+LOOP(make_events, trace_rtbench_event(i, 42))
+LOOP(make_pairs, trace_rtbench_event(i, 42); trace_rtbench_end(i, 43))
+LOOP(make_names, trace_rtbench_name(text))
+LOOP(make_strings, trace_rtbench_string(text))
 
 /*
  * The same numbers as an event that this module defines and writes itself, and as the one
@@ -141,15 +117,7 @@ noinline void rtbench_function(void)
 	barrier();
 }
 
-static noinline void call_function(struct bench *bench)
-{
-	u32 i, calls = bench->wanted;
-	u64 began = rdtsc();
-
-	for (i = 0; i < calls; i++)
-		rtbench_function();
-	ended(bench, began, 0);
-}
+LOOP(call_function, rtbench_function())
 
 /*
  * Probed sixteen bytes behind its beginning, at an instruction that is as long as a jump: the
@@ -163,15 +131,7 @@ noinline void rtbench_inside(void)
 		     : : : "eax");
 }
 
-static noinline void call_inside(struct bench *bench)
-{
-	u32 i, calls = bench->wanted;
-	u64 began = rdtsc();
-
-	for (i = 0; i < calls; i++)
-		rtbench_inside();
-	ended(bench, began, 0);
-}
+LOOP(call_inside, rtbench_inside())
 
 const struct row event_rows[] = {
 	{ .name = "call", .measure = call_function },
