@@ -226,6 +226,7 @@ fn call(random: &mut Random, entry: u64, gap: u64, functions: &[Function]) -> St
     stack
 }
 
+/// Whether the unwinder goes on from what was interrupted.
 fn is_interrupted(stop: UnwinderStop) -> bool {
     matches!(stop, UnwinderStop::Registers(..))
 }

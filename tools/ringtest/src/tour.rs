@@ -3,7 +3,8 @@
 //!
 //! Several simulated CPUs record random events, some of them whenever a reader looks at one.
 //! Whatever the order, the readers must see every event once or count it as missed, with its own
-//! content and time, and time must not go back.
+//! content and time, and time must not go back. For a reader that consumes nothing others consume
+//! and resize meanwhile.
 
 use proptest::prelude::*;
 
@@ -59,24 +60,76 @@ struct Cpu {
     recorded: Vec<u64>,
 }
 
+impl Cpu {
+    /// Consumes the next events of the oldest sub-buffer, at most as many.
+    fn consume(&mut self, events: u64) {
+        // SAFETY: The state was made together with this ring.
+        let mut reader = unsafe { self.ring.reader(&mut self.state) };
+        let Some(unread) = reader.unread().unwrap() else {
+            return;
+        };
+        let mut data = vec![0; SIZE];
+        let length = reader.copy(&unread, &mut data);
+        data.truncate(length);
+        let mut walk = Walk::new(&data, unread.offset as usize, unread.time);
+        let mut passed = 0;
+        while passed < events && walk.stamp().is_some() {
+            walk.pass(&data);
+            passed += 1;
+        }
+        let (offset, time) = walk.passed();
+        assert!(reader.consume(unread.seq, offset as u32, time, passed));
+    }
+
+    fn resize(&mut self, slots: usize) {
+        // SAFETY: One thread, no writer is active, and the state was made together with this ring.
+        let old = unsafe { self.ring.idle(&mut self.state) }.resize(parts(slots, SIZE));
+        assert!(old.is_ok());
+    }
+}
+
 /// Some CPUs, one clock, and events that are still to come.
 struct Machine {
     cpus: Vec<Cpu>,
     now: u64,
     coming: Vec<Plan>,
-    /// How many of them are recorded at a look of a reader, in turn.
-    paces: Vec<usize>,
+    /// What happens at a look of a reader, in turn.
+    acts: Vec<Act>,
     looks: usize,
 }
 
-/// Writers that pause, go on, or fill sub-buffers while a reader looks from one to the next.
-fn paces() -> impl Strategy<Value = Vec<usize>> {
-    let pace = prop_oneof![4 => Just(0), 3 => 1usize..8, 1 => 8usize..40];
-    prop_oneof![1 => Just(vec![0]), 7 => prop::collection::vec(pace, 1..8)]
+/// What happens on a machine while a reader looks from one sub-buffer to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Act {
+    /// So many events are recorded.
+    Record(usize),
+    /// Another reader consumes so many events of each CPU.
+    Consume(u64),
+    /// The rings get so many slots.
+    Resize(usize),
 }
 
+/// Writers that pause, go on, or fill sub-buffers.
+fn paces() -> impl Strategy<Value = Vec<Act>> {
+    acts(pace())
+}
+
+fn pace() -> impl Strategy<Value = Act> {
+    prop_oneof![4 => Just(0), 3 => 1usize..8, 1 => 8usize..40].prop_map(Act::Record)
+}
+
+fn acts(act: impl Strategy<Value = Act>) -> impl Strategy<Value = Vec<Act>> {
+    prop_oneof![1 => Just(IDLE.to_vec()), 7 => prop::collection::vec(act, 1..8)]
+}
+
+/// Looks at which others than writers do something.
+const MOST_ACTS: usize = 100;
+
+/// Nothing happens.
+const IDLE: &[Act] = &[Act::Record(0)];
+
 impl Machine {
-    fn new(slots: usize, coming: &[Plan], paces: Vec<usize>) -> Self {
+    fn new(slots: usize, coming: &[Plan], acts: Vec<Act>) -> Self {
         let cpus = (0..3).map(|_| {
             let parts = parts(slots, SIZE);
             let (ring, state) = CpuRing::new(parts, SIZE).unwrap();
@@ -93,16 +146,36 @@ impl Machine {
             cpus: cpus.collect(),
             now: 1000,
             coming: coming.iter().rev().copied().collect(),
-            paces,
+            acts,
             looks: 0,
         }
     }
 
-    /// Records what comes at a look.
+    /// Does what happens at a look.
     fn go_on(&mut self) {
-        let pace = self.paces[self.looks % self.paces.len()];
+        let act = self.acts[self.looks % self.acts.len()];
         self.looks += 1;
-        self.record(pace);
+        match act {
+            Act::Record(events) => self.record(events),
+            // A reader whose every look is after another resize finds the same sub-buffer for ever.
+            _ if self.looks > MOST_ACTS => self.record(1),
+            Act::Consume(events) => self.cpus.iter_mut().for_each(|cpu| cpu.consume(events)),
+            Act::Resize(slots) => self.cpus.iter_mut().for_each(|cpu| cpu.resize(slots)),
+        }
+    }
+
+    /// Records all that is to come and an event of each CPU, before which those are missed that others took. Nothing
+    /// happens after that.
+    fn finish(&mut self) {
+        let last = (0..self.cpus.len()).map(|cpu| Plan {
+            cpu,
+            size: 16,
+            delta: 1,
+            discard: false,
+        });
+        self.coming.splice(0..0, last);
+        self.record(usize::MAX);
+        self.acts = IDLE.to_vec();
     }
 
     /// Records the next events. Each holds its number on its CPU and its stamp.
@@ -397,7 +470,7 @@ proptest! {
 
             prop_assert!(last.is_none_or(|last| last < recorded), "beyond its bound");
             // Nothing is left out but what was overwritten: with no writer, all is there.
-            if touring.machine.paces == [0] {
+            if touring.machine.acts == IDLE {
                 prop_assert_eq!(place.seen.missed, 0);
                 prop_assert!(complete(&place.seen, recorded));
             }
@@ -431,6 +504,54 @@ proptest! {
         prop_assert!(touring.read().is_sorted());
         touring.machine.record(usize::MAX);
         prop_assert!(touring.read().is_sorted());
+        for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
+            prop_assert_eq!(place.seen.missed, 0);
+            prop_assert_eq!(place.seen.numbers.len(), cpu.recorded.len());
+        }
+    }
+
+    /// Whatever others do, a reader that knows where it began sees each event or counts it.
+    #[test]
+    fn what_others_take_is_missed(
+        plans in plans(200),
+        slots in 2usize..8,
+        acts in acts(prop_oneof![
+            5 => pace(),
+            1 => (1u64..12).prop_map(Act::Consume),
+            1 => (2usize..8).prop_map(Act::Resize),
+        ]),
+    ) {
+        let mut touring = Touring::new(Machine::new(slots, &plans, acts));
+        for place in &mut touring.places {
+            place.tour = Tour::from(0);
+        }
+
+        touring.read();
+        touring.machine.finish();
+        touring.read();
+        for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
+            let seen = place.seen.numbers.len() as u64;
+            prop_assert_eq!(seen + place.seen.missed, cpu.recorded.len() as u64);
+        }
+    }
+
+    /// With room for all of them and more, a resize costs such a reader nothing.
+    #[test]
+    fn what_a_resize_keeps_is_not_missed(
+        plans in plans(200),
+        acts in acts(prop_oneof![
+            5 => pace(),
+            1 => (64usize..72).prop_map(Act::Resize),
+        ]),
+    ) {
+        let mut touring = Touring::new(Machine::new(64, &plans, acts));
+        for place in &mut touring.places {
+            place.tour = Tour::from(0);
+        }
+
+        touring.read();
+        touring.machine.finish();
+        touring.read();
         for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
             prop_assert_eq!(place.seen.missed, 0);
             prop_assert_eq!(place.seen.numbers.len(), cpu.recorded.len());
