@@ -147,7 +147,7 @@ impl Line {
     }
 }
 
-/// A text with each number replaced by `N`: what remains when programs run twice.
+/// A text with each number replaced by `N`, and of the blanks before it one: what remains when programs run twice.
 pub fn without_numbers(text: &str) -> String {
     let mut result = String::new();
     for word in words(text) {
@@ -155,6 +155,10 @@ pub fn without_numbers(text: &str) -> String {
         if word.starts_with(|c: char| c.is_ascii_digit())
             && digits.chars().all(|c| c.is_ascii_hexdigit())
         {
+            // It may be aligned to the right, and have another number of digits the next time.
+            while result.ends_with("  ") {
+                result.pop();
+            }
             result.push('N');
         } else {
             result.push_str(word);
