@@ -267,6 +267,15 @@ impl Touring {
         touring
     }
 
+    /// That of a reader with `options/pipe-share`, which knows where it began and has no bound.
+    fn sharing(machine: Machine) -> Self {
+        let mut touring = Self::new(machine);
+        for place in &mut touring.places {
+            place.tour = Tour::from(0);
+        }
+        touring
+    }
+
     fn go_on(&mut self) {
         for (place, cpu) in self.places.iter_mut().zip(&self.machine.cpus) {
             place.tour.go_on_to(cpu.recorded.len() as u64);
@@ -496,10 +505,7 @@ proptest! {
     ) {
         let mut machine = Machine::new(64, &plans, paces);
         machine.record(before);
-        let mut touring = Touring::new(machine);
-        for place in &mut touring.places {
-            place.tour = Tour::from(0);
-        }
+        let mut touring = Touring::sharing(machine);
 
         prop_assert!(touring.read().is_sorted());
         touring.machine.record(usize::MAX);
@@ -521,14 +527,10 @@ proptest! {
             1 => (2usize..8).prop_map(Act::Resize),
         ]),
     ) {
-        let mut touring = Touring::new(Machine::new(slots, &plans, acts));
-        for place in &mut touring.places {
-            place.tour = Tour::from(0);
-        }
-
-        touring.read();
+        let mut touring = Touring::sharing(Machine::new(slots, &plans, acts));
+        prop_assert!(touring.read().is_sorted());
         touring.machine.finish();
-        touring.read();
+        prop_assert!(touring.read().is_sorted());
         for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
             let seen = place.seen.numbers.len() as u64;
             prop_assert_eq!(seen + place.seen.missed, cpu.recorded.len() as u64);
@@ -544,14 +546,10 @@ proptest! {
             1 => (64usize..72).prop_map(Act::Resize),
         ]),
     ) {
-        let mut touring = Touring::new(Machine::new(64, &plans, acts));
-        for place in &mut touring.places {
-            place.tour = Tour::from(0);
-        }
-
-        touring.read();
+        let mut touring = Touring::sharing(Machine::new(64, &plans, acts));
+        prop_assert!(touring.read().is_sorted());
         touring.machine.finish();
-        touring.read();
+        prop_assert!(touring.read().is_sorted());
         for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
             prop_assert_eq!(place.seen.missed, 0);
             prop_assert_eq!(place.seen.numbers.len(), cpu.recorded.len());
