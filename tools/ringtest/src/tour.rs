@@ -17,6 +17,7 @@ use crate::ring::cpu::{
     CpuRing,
     ReaderState, //
 };
+use crate::ring::reader::UnreadData;
 use crate::sim::{
     parts,
     Sim, //
@@ -61,24 +62,38 @@ struct Cpu {
 }
 
 impl Cpu {
-    /// Consumes the next events of the oldest sub-buffer, at most as many.
-    fn consume(&mut self, events: u64) {
+    /// Copies what is unread of the oldest sub-buffer to `data`; returns it with a walk through the copy.
+    fn copy_unread(&mut self, data: &mut Vec<u8>) -> Option<(UnreadData, Walk)> {
         // SAFETY: The state was made together with this ring.
         let mut reader = unsafe { self.ring.reader(&mut self.state) };
-        let Some(unread) = reader.unread().unwrap() else {
+        let unread = reader.unread().unwrap()?;
+        data.resize(SIZE, 0);
+        let length = reader.copy(&unread, data);
+        data.truncate(length);
+        let walk = Walk::new(data, unread.offset as usize, unread.time);
+        Some((unread, walk))
+    }
+
+    /// Notes that all of a sub-buffer before such a walk was read: `events` more events.
+    fn note_read(&mut self, seq: u64, walk: &Walk, events: u64) -> bool {
+        let (offset, time) = walk.passed();
+        // SAFETY: The state was made together with this ring.
+        let mut reader = unsafe { self.ring.reader(&mut self.state) };
+        reader.consume(seq, offset as u32, time, events)
+    }
+
+    /// Consumes the next events of the oldest sub-buffer, at most as many.
+    fn consume(&mut self, events: u64) {
+        let mut data = vec![];
+        let Some((unread, mut walk)) = self.copy_unread(&mut data) else {
             return;
         };
-        let mut data = vec![0; SIZE];
-        let length = reader.copy(&unread, &mut data);
-        data.truncate(length);
-        let mut walk = Walk::new(&data, unread.offset as usize, unread.time);
         let mut passed = 0;
         while passed < events && walk.stamp().is_some() {
             walk.pass(&data);
             passed += 1;
         }
-        let (offset, time) = walk.passed();
-        assert!(reader.consume(unread.seq, offset as u32, time, passed));
+        assert!(self.note_read(unread.seq, &walk, passed));
     }
 
     fn resize(&mut self, slots: usize) {
@@ -387,12 +402,8 @@ impl Piping {
 
     /// Notes that everything before the walk of a CPU was read: `events` events.
     fn consume(&mut self, at: usize, events: u64) -> bool {
-        let (offset, time) = self.places[at].walk.passed();
-        let cpu = &mut self.machine.cpus[at];
-        // SAFETY: The state was made together with this ring.
-        let mut reader = unsafe { cpu.ring.reader(&mut cpu.state) };
-
-        reader.consume(self.places[at].seq, offset as u32, time, events)
+        let place = &self.places[at];
+        self.machine.cpus[at].note_read(place.seq, &place.walk, events)
     }
 
     fn read(&mut self) -> Vec<u64> {
@@ -428,20 +439,14 @@ impl Heads for Piping {
         self.machine.go_on();
         loop {
             let place = &mut self.places[at];
-            let cpu = &mut self.machine.cpus[at];
-            // SAFETY: The state was made together with this ring.
-            let mut reader = unsafe { cpu.ring.reader(&mut cpu.state) };
-            let Some(unread) = reader.unread().unwrap() else {
+            let Some((unread, walk)) = self.machine.cpus[at].copy_unread(&mut place.data) else {
                 return Ok(false);
             };
 
-            place.data.resize(SIZE, 0);
-            let length = reader.copy(&unread, &mut place.data);
-            place.data.truncate(length);
             place.seq = unread.seq;
             place.seen.missed += unread.lost;
             self.lost += unread.lost;
-            place.walk = Walk::new(&place.data, unread.offset as usize, unread.time);
+            place.walk = walk;
             if place.walk.stamp().is_some() {
                 return Ok(true);
             }
