@@ -287,15 +287,6 @@ impl From<&c::rt_unwinder_stop> for UnwinderStop {
     }
 }
 
-impl From<&c::rt_unwinder_stop> for CodeSite {
-    fn from(stop: &c::rt_unwinder_stop) -> Self {
-        match stop.at {
-            c::rt_unwinder_at_RT_AT_INTERRUPTED => Self::Interrupted(stop.ip as u64),
-            _ => Self::Call(stop.ip as u64),
-        }
-    }
-}
-
 /// Learns how the unwinder has gone on between these two, of which the first is that of `before`.
 ///
 /// # Safety
@@ -309,16 +300,19 @@ unsafe extern "C" fn rtrace_learn_step(
     to: &c::rt_unwinder_stop,
 ) {
     let again = |bp: u64| UnwinderStop::from(&c::rt_unwind_with(before, bp as usize));
-    let step = step_of(stacks, from.into(), to.into(), again);
-    if let Some(step) = step {
-        FRAMES.learn(from.into(), step);
+    let from = UnwinderStop::from(from);
+    let step = step_of(stacks, from, to.into(), again);
+    if let (Some(site), Some(step)) = (from.site(), step) {
+        FRAMES.learn(site, step);
     }
 }
 
 /// Learns that only the unwinder knows how it goes on from there.
 #[no_mangle]
 extern "C" fn rtrace_give_up_step(from: &c::rt_unwinder_stop) {
-    FRAMES.give_up(from.into());
+    if let Some(site) = UnwinderStop::from(from).site() {
+        FRAMES.give_up(site);
+    }
 }
 
 /// As [`callers_of`], by the kernel's unwinder.

@@ -62,7 +62,7 @@ impl FrameStep {
 }
 
 /// Where a function goes on. The unwinder looks another address up for what was interrupted than for a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CodeSite {
     /// After a call, at this address.
     Call(u64),

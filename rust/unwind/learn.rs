@@ -2,7 +2,10 @@
 //! What a step of the unwinder tells of the function.
 
 use super::{
-    frames::FrameStep,
+    frames::{
+        CodeSite,
+        FrameStep, //
+    },
     walk::{
         SavedRegisters,
         StackPoint,
@@ -39,6 +42,15 @@ impl UnwinderStop {
             Self::Call(point) | Self::Registers(_, SavedRegisters::Kernel(point)) => Some(point),
             _ => None,
         }
+    }
+
+    /// Returns what it goes on from there.
+    pub(crate) fn site(self) -> Option<CodeSite> {
+        let address = self.point()?.address;
+        Some(match self {
+            Self::Registers(..) => CodeSite::Interrupted(address),
+            _ => CodeSite::Call(address),
+        })
     }
 
     fn is_at(self, sp: u64) -> bool {

@@ -31,8 +31,7 @@ const OF_KERNEL: u64 = 16;
 /// A call in a function, where the unwinder goes on, or where it was interrupted.
 #[derive(Clone, Copy)]
 struct Function {
-    address: u64,
-    is_interrupted: bool,
+    site: CodeSite,
     /// Words from the stack pointer to the end of the frame.
     words: u64,
     /// Where it keeps its caller's frame pointer, in words below the end, if it does.
@@ -53,8 +52,7 @@ impl Function {
         });
         Self {
             // Some fall into the same places of a table.
-            address: TEXT + index * 16 + random.below(64) * 0x10_0000,
-            is_interrupted: false,
+            site: CodeSite::Call(TEXT + index * 16 + random.below(64) * 0x10_0000),
             words,
             saves,
             dynamic,
@@ -65,18 +63,8 @@ impl Function {
     /// The same code, interrupted: it may be at the beginning or the end of a function, where its frame is another one.
     fn interrupted(self, random: &mut Random) -> Self {
         Self {
-            is_interrupted: true,
-            ..Self {
-                address: self.address,
-                ..Self::any(random, 0)
-            }
-        }
-    }
-
-    fn site(&self) -> CodeSite {
-        match self.is_interrupted {
-            true => CodeSite::Interrupted(self.address),
-            false => CodeSite::Call(self.address),
+            site: CodeSite::Interrupted(self.site.address()),
+            ..Self::any(random, 0)
         }
     }
 }
@@ -154,7 +142,7 @@ impl Stack {
         }
         self.bp = function.number.unwrap_or(self.bp);
         self.words().extend(frame);
-        self.callers.insert(0, function.site());
+        self.callers.insert(0, function.site);
     }
 
     /// Registers of such a kind, and an entry.
@@ -226,35 +214,45 @@ fn call(random: &mut Random, entry: u64, gap: u64, functions: &[Function]) -> St
     stack
 }
 
-/// Whether the unwinder goes on from what was interrupted.
-fn is_interrupted(stop: UnwinderStop) -> bool {
-    matches!(stop, UnwinderStop::Registers(..))
-}
-
 /// The unwinder: it knows all functions, and how many words above the stack pointer entries have their registers.
 struct Unwinder {
-    functions: HashMap<(u64, bool), Function>,
+    functions: HashMap<CodeSite, Function>,
     entries: HashMap<u64, u64>,
 }
 
 impl Unwinder {
     fn of(functions: &[Function], entry: u64, gap: u64) -> Self {
-        let functions = functions
-            .iter()
-            .map(|of| ((of.address, of.is_interrupted), *of));
+        let functions = functions.iter().map(|of| (of.site, *of));
         Self {
             functions: functions.collect(),
             entries: HashMap::from([(entry, gap)]),
         }
     }
 
-    fn step(&self, stack: &Stack, from: StackPoint, is_interrupted: bool) -> UnwinderStop {
+    /// Returns the function of the same site that it knows already, or knows this one from now on.
+    fn known(&mut self, function: Function) -> Function {
+        *self.functions.entry(function.site).or_insert(function)
+    }
+
+    /// Goes on from a stop, with such a frame pointer.
+    fn step(&self, stack: &Stack, from: UnwinderStop, bp: u64) -> UnwinderStop {
         let next = || {
-            if let (Some(gap), false) = (self.entries.get(&from.address), is_interrupted) {
+            let (site, from) = (
+                from.site()?,
+                StackPoint {
+                    bp,
+                    ..from.point()?
+                },
+            );
+            let entry = match site {
+                CodeSite::Call(address) => self.entries.get(&address),
+                CodeSite::Interrupted(_) => None,
+            };
+            if let Some(gap) = entry {
                 let regs = from.sp + gap * 8;
                 return Some(UnwinderStop::Registers(regs, stack.registers(regs)?));
             }
-            let function = self.functions.get(&(from.address, is_interrupted))?;
+            let function = self.functions.get(&site)?;
             let sp = stack.before_switch(from.sp).unwrap_or(from.sp);
             let sp = match function.dynamic {
                 true => from.bp.wrapping_add(16),
@@ -275,7 +273,7 @@ impl Unwinder {
         let mut stop = UnwinderStop::Call(stack.point());
         for _ in 0..callers {
             let point = stop.point().expect("the stack has as many callers");
-            stop = self.step(stack, point, is_interrupted(stop));
+            stop = self.step(stack, stop, point.bp);
         }
         stop
     }
@@ -283,11 +281,15 @@ impl Unwinder {
     /// Learns of the step after so many callers.
     fn learn(&self, table: &FrameTable<Word>, stack: &Stack, callers: usize) {
         let before = self.at(stack, callers);
-        let from = before.point().expect("the stack has as many callers");
-        let again = |bp| self.step(stack, StackPoint { bp, ..from }, is_interrupted(before));
-        let after = again(from.bp);
+        let point = before.point().expect("the stack has as many callers");
+        let site = before
+            .site()
+            .expect("it is where the unwinder goes on from");
+        assert_eq!(site, stack.callers[callers]);
+        let again = |bp| self.step(stack, before, bp);
+        let after = again(point.bp);
         if let Some(step) = step_of(stack, before, after, again) {
-            table.learn(stack.callers[callers], step);
+            table.learn(site, step);
         }
     }
 }
@@ -347,11 +349,12 @@ fn walk_many(make: impl Fn(&mut Random, &[Function], &mut Unwinder) -> Stack) ->
                 WalkEnd::Lost(known) => {
                     assert_eq!(room[..=known], callers[..=known]);
                     let at = lost_since(&table, &room[..known]).unwrap();
-                    let saves = |is_interrupted| {
-                        let function = unwinder.functions.get(&(room[at], is_interrupted));
+                    let saves = |site| {
+                        let function = unwinder.functions.get(&site);
                         function.is_some_and(|function| function.saves.is_some())
                     };
-                    assert!(saves(false) || saves(true));
+                    let sites = [CodeSite::Call(room[at]), CodeSite::Interrupted(room[at])];
+                    assert!(sites.into_iter().any(saves));
                     learn(at);
                     ends.lost += 1;
                 }
@@ -403,21 +406,15 @@ fn what_was_interrupted_is_read_as_well() {
         for _ in 0..random.below(3) {
             call_any(random, &mut stack, functions, 7);
             let at = random.below(functions.len().min(40) as u64) as usize;
-            let key = (functions[at].address, true);
-            let interrupted = unwinder.functions.get(&key).copied();
-            let interrupted = interrupted.unwrap_or_else(|| functions[at].interrupted(random));
-            unwinder.functions.insert(key, interrupted);
+            let interrupted = unwinder.known(functions[at].interrupted(random));
             stack.call(random, &interrupted);
             stack.enter(IRQ_ENTRY, gap, OF_KERNEL);
             call_any(random, &mut stack, functions, 3);
             if !stack.is_irq {
-                let key = (IRQ_ENTRY - 16 - 16 * random.below(4), false);
-                let switching = unwinder.functions.get(&key).copied();
-                let switching = switching.unwrap_or_else(|| Function {
-                    address: key.0,
+                let switching = unwinder.known(Function {
+                    site: CodeSite::Call(IRQ_ENTRY - 16 - 16 * random.below(4)),
                     ..Function::any(random, 0)
                 });
-                unwinder.functions.insert(key, switching);
                 stack.call(random, &switching);
                 stack.switch();
             }
@@ -434,8 +431,7 @@ fn what_was_interrupted_is_read_as_well() {
 /// A function with such a frame.
 fn function(address: u64, words: u64, saves: Option<u64>, number: Option<u64>) -> Function {
     Function {
-        address,
-        is_interrupted: false,
+        site: CodeSite::Call(address),
         words,
         saves,
         dynamic: false,
@@ -493,7 +489,7 @@ fn what_was_interrupted_is_another_site_than_a_call() {
     let (caller, irq) = (TEXT + 16, TEXT + 32);
     let frame = function(caller, 4, None, None);
     let interrupted = Function {
-        is_interrupted: true,
+        site: CodeSite::Interrupted(caller),
         ..function(caller, 7, Some(3), None)
     };
     let mut unwinder = Unwinder::of(
