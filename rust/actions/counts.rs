@@ -315,9 +315,7 @@ impl SharedCounts {
     ///
     /// `ENOMEM`, and nothing has changed.
     pub(super) fn clear(&self, plan: &Plan) -> Result {
-        drop(self.take(plan)?);
-        self.waker.wake_all();
-        Ok(())
+        self.take(plan).map(drop)
     }
 
     /// Returns what was counted, and begins again with nothing: an event is in the one or in the other. Waits
@@ -335,6 +333,9 @@ impl SharedCounts {
         let old = mem::replace(&mut *counts, fresh);
         events::synchronize();
         self.growth.begin(plan);
+        drop(counts);
+        // A poller may wait for a reference that was put back above.
+        self.waker.wake_all();
         Ok(old)
     }
 

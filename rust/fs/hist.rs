@@ -193,7 +193,8 @@ impl HistTake {
         }
         let text = text_of(&self.taken, HistForm::Text)?;
         self.taken.clear();
-        self.is_fresh = true;
+        // What is empty has no position after its beginning: the next read looks again.
+        self.is_fresh = !text.bytes().is_empty();
         Ok(text)
     }
 }

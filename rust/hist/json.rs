@@ -144,7 +144,14 @@ impl Plan {
         let mut is_first = true;
         for key in self.keys() {
             let words = key.part(row.key);
+            let value = words.first().copied().unwrap_or(0);
             let Some(atom) = self.nodes.atom(key.node) else {
+                self.write_json_label(key.node, text, is_first, out)?;
+                match self.nodes.is_signed(key.node) {
+                    true => write!(out, "{}", value as i64)?,
+                    false => write!(out, "{value}")?,
+                }
+                is_first = false;
                 continue;
             };
             if atom.source.is_stack() {
@@ -167,10 +174,7 @@ impl Plan {
                 self.write_json_label(key.node, text, is_first, out)?;
                 match atom.source.is_text() {
                     true => write_text(words, out)?,
-                    false => {
-                        let value = words.first().copied().unwrap_or(0);
-                        self.write_json_number((&atom, value), row.note, names, out)?;
-                    }
+                    false => self.write_json_number((&atom, value), row.note, names, out)?,
                 }
             }
             is_first = false;

@@ -68,6 +68,10 @@ fn json(context: &Context) -> Check {
             r#"{"__syscall_nr":"sys_lseek"} {"whence":117}"#,
         ),
         (
+            "hist:keys=whence*2,offset/100:sort=hitcount if offset < 1000 && whence > 0 && whence < 10",
+            r#"{"whence*2":14,"offset/100":0} {}"#,
+        ),
+        (
             "hist:keys=common_comm,common_pid.execname",
             r#"{"common_comm":"rtg \"q\"","common_pid":{"comm":"rtg \"q\"","pid":PID}} {}"#,
         ),
@@ -142,13 +146,25 @@ fn take(context: &Context) -> Check {
     let mut report = Report::default();
     let name = file(ENTER, "hist_take");
     report.expect(own.get(&name)?.is_empty(), || "none".into());
+    let mut piece = [0; 7];
+    // Opened and read when there is nothing.
+    let mut early = own.open(&name).map_err(|e| format!("{e}"))?;
+    let none = early.read(&mut piece).map_err(|e| format!("{e}"))?;
+    report.expect(none == 0, || "something".into());
     let command = format!("hist:keys=offset if common_pid == {}", sys::thread_id());
     own.set(&file(ENTER, "trigger"), &command)?;
+    feed();
+    let mut text = String::new();
+    // Without another call of lseek.
+    let mut room = vec![0; 1 << 16];
+    let len = early.read(&mut room).map_err(|e| format!("{e}"))?;
+    text += &String::from_utf8_lossy(&room[..len]);
+    report.expect(total(&text, "Hits:") == 6, || format!("{text}, read early"));
+    drop(early);
     feed();
     let shown = own.get(&file(ENTER, "hist"))?;
     let mut open = own.open(&name).map_err(|e| format!("{e}"))?;
     let mut text = String::new();
-    let mut piece = [0; 7];
     // In small pieces: one text.
     loop {
         let n = open.read(&mut piece).map_err(|e| format!("{e}"))?;
