@@ -41,6 +41,7 @@ use crate::{
         Hit, //
     }, //
 };
+use core::cell::Cell;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -62,6 +63,8 @@ pub(crate) struct Hist {
     counts: Arc<SharedCounts>,
     /// Whether another one of that name made the counts: its variables are theirs.
     follows: bool,
+    /// Whether its keys may be those of all histograms that it refers to.
+    is_related: bool,
 }
 
 impl Hist {
@@ -84,6 +87,9 @@ impl Hist {
             Some(first) => first.counts.clone(),
             None => SharedCounts::new(plan)?,
         };
+        let is_related = sources
+            .iter()
+            .all(|source| plan.has_keys_like(&source.plan));
         // In place: a plan is large.
         Arc::pin_init(
             pin_init!(Self {
@@ -93,6 +99,7 @@ impl Hist {
                 sources,
                 counts,
                 follows: first.is_some(),
+                is_related,
             }),
             GFP_KERNEL,
         )
@@ -129,6 +136,11 @@ impl Hist {
         self.plan.name.map(|name| name.text(&self.text))
     }
 
+    /// Returns whether an event may have a key of all histograms that it refers to. If not, none is counted.
+    pub(super) fn is_related(&self) -> bool {
+        self.is_related
+    }
+
     /// Resolves the references for an event with this key: numbers, and the strings and stacks among them by their
     /// own order, which `texts` has zeroes for. Returns whether all are set. Any context.
     #[inline(always)]
@@ -138,6 +150,10 @@ impl Hist {
         numbers: &mut [u64],
         texts: &mut [[u64; ROW]],
     ) -> bool {
+        // A key that is a part of another one is not that key.
+        if !self.is_related {
+            return false;
+        }
         let all = self.plan.references().iter().zip(&self.sources);
         for (place, (reference, source)) in numbers.iter_mut().zip(all) {
             let Some(counts) = source.counts.current() else {
@@ -248,12 +264,31 @@ fn in_units(time: u64, clock: ClockId, usecs: bool) -> u64 {
 }
 
 /// What a key may need besides the record.
-pub(super) struct HitSurroundings<'a>(pub(super) &'a Hit<'a>);
+pub(super) struct HitSurroundings<'a> {
+    hit: &'a Hit<'a>,
+    /// When the event came, after that was asked: it has one time.
+    time: Cell<Option<u64>>,
+}
+
+impl<'a> HitSurroundings<'a> {
+    /// Returns what is around an event.
+    #[inline(always)]
+    pub(super) fn of(hit: &'a Hit<'a>) -> Self {
+        let time = Cell::new(None);
+        Self { hit, time }
+    }
+
+    /// Returns the event.
+    #[inline(always)]
+    pub(super) fn hit(&self) -> &'a Hit<'a> {
+        self.hit
+    }
+}
 
 impl KeyEnv for HitSurroundings<'_> {
     #[inline(always)]
     fn cpu(&self) -> u32 {
-        self.0.pin().number()
+        self.hit.pin().number()
     }
 
     fn comm(&self) -> [u8; COMM] {
@@ -261,12 +296,16 @@ impl KeyEnv for HitSurroundings<'_> {
     }
 
     fn time(&self, usecs: bool) -> u64 {
-        time_by(self.0.file, usecs)
+        self.time.get().unwrap_or_else(|| {
+            let time = time_by(self.hit.file, usecs);
+            self.time.set(Some(time));
+            time
+        })
     }
 
     fn callers(&self, room: &mut [u64]) -> usize {
         let mut used = 0usize;
-        with_callers_of(self.0, |callers| {
+        with_callers_of(self.hit, |callers| {
             for (place, caller) in room.iter_mut().zip(callers) {
                 *place = *caller;
                 used = used.wrapping_add(1);
@@ -361,7 +400,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> Effect
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        let (plan, env) = (&self.hist.plan, HitSurroundings(hit));
+        let (plan, env) = (&self.hist.plan, HitSurroundings::of(hit));
         let cpu = hit.pin().number() as usize;
         let (mut key, mut added) = ([0; KEYS], [0; VALUES]);
         for (place, load) in key.iter_mut().zip(&self.keys) {
@@ -403,7 +442,7 @@ fn count_long(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
 
 #[inline(always)]
 fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
-    let env = HitSurroundings(hit);
+    let env = HitSurroundings::of(hit);
     let cpu = hit.pin().number() as usize;
     let mut room = [0; WORDS];
     let Some(key) = plan.key(record, &env, &mut room) else {

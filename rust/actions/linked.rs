@@ -203,7 +203,7 @@ impl SyntheticRecorder {
             };
         }
         let values = values.get(..self.parameters.len()).unwrap_or_default();
-        self.synthetic.write(env.hit.0.pin(), values);
+        self.synthetic.write(env.hit.hit().pin(), values);
     }
 }
 
@@ -338,7 +338,7 @@ impl LinkedCounter {
         };
         let cpu = hit.pin().number() as usize;
         let mut room = [0; WORDS];
-        let env = HitSurroundings(hit);
+        let env = HitSurroundings::of(hit);
         let key = match WORDS {
             1 => plan.sole_key(record, &env, &mut room),
             _ => plan.key(record, &env, &mut room),
@@ -351,7 +351,7 @@ impl LinkedCounter {
             return;
         }
         let env = LinkedSurroundings {
-            hit: HitSurroundings(hit),
+            hit: env,
             plan,
             references: &references,
             texts: texts.as_flattened(),
@@ -405,7 +405,7 @@ impl LinkedCounter {
         else {
             return;
         };
-        let hit = counted.env.hit.0;
+        let hit = counted.env.hit.hit();
         let (cpu, record) = (hit.pin().number() as usize, counted.record);
         let number = counted.own.get(usize::from(track.variable)).copied();
         let number = number.unwrap_or(0);

@@ -336,7 +336,8 @@ unsafe impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> FirstCounte
 pub(super) fn quick_linked_counter(mut counter: LinkedCounter) -> Result<KBox<dyn Effect>> {
     let plan = counter.hist.plan();
     let is_small = plan.variables().len().max(plan.references().len()) <= FEW;
-    if is_small && plan.values().is_empty() && !plan.is_variable() {
+    let is_quick = is_small && counter.hist.is_related();
+    if is_quick && plan.values().is_empty() && !plan.is_variable() {
         let all = [
             QuickLinkedCounter::<1, 0, QuickSynthetics>::boxed,
             QuickLinkedCounter::<2, 0, QuickSynthetics>::boxed,

@@ -44,7 +44,7 @@ impl<const WORDS: usize> Effect for TallyCounter<WORDS> {
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        let (plan, env) = (self.hist.plan(), HitSurroundings(hit));
+        let (plan, env) = (self.hist.plan(), HitSurroundings::of(hit));
         let cpu = hit.pin().number() as usize;
         let mut room = [0; WORDS];
         let Some(key) = plan.key(record, &env, &mut room) else {

@@ -64,22 +64,27 @@ impl<'a> HistCommand<'a> {
         self.actions.iter().copied().filter(|item| !item.is_empty())
     }
 
-    /// Returns the variables that it defines: at most [`MOST_VARIABLES`], as in ftrace without a word about others.
+    /// Returns the variables that it defines: of each item at most [`MOST_VARIABLES`], as in ftrace without a word
+    /// about others.
     ///
     /// # Errors
     ///
-    /// `Inval` for a definition without a name or a value.
+    /// `Inval` for a definition without a name or a value, and for more than [`MOST_VARIABLES`].
     pub(super) fn variables(
         &self,
         log: &mut Log<'_>,
     ) -> Result<[Assignment<'a>; MOST_VARIABLES], HistErrno> {
         let mut found = [Assignment::default(); MOST_VARIABLES];
         let items = self.definitions.iter().filter(|item| !item.is_empty());
-        let texts = items.flat_map(|item| item.split(|byte| *byte == b','));
-        for (place, text) in found.iter_mut().zip(texts) {
+        let texts = items.flat_map(|item| item.split(|byte| *byte == b',').take(MOST_VARIABLES));
+        let mut places = found.iter_mut();
+        for text in texts {
             let mut parts = text.splitn(2, |byte| *byte == b'=');
             let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
                 return Err(refuse(log, HistErrorKind::MalformedAssignment, text));
+            };
+            let Some(place) = places.next() else {
+                return Err(refuse(log, HistErrorKind::TooManyVariables, name));
             };
             *place = Assignment { name, value };
         }

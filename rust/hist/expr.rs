@@ -12,6 +12,7 @@ use super::{
         HistErrorKind,
         Log, //
     },
+    matched::MatchedEvents,
     variable::{
         divide,
         Assignment,
@@ -409,10 +410,18 @@ impl Nodes {
         self.atom(at).is_some_and(|atom| atom.source.is_text())
     }
 
-    fn constant(&self, at: u8) -> Option<u64> {
+    /// Returns the number that an expression is for all events, if it is one.
+    pub(super) fn constant(&self, at: u8) -> Option<u64> {
         match self.atom(at)?.source {
             ExprSource::Constant(value) => Some(value),
             _ => None,
+        }
+    }
+
+    /// Has a node be the name of the task, whatever number it was.
+    pub(super) fn name_task(&mut self, at: u8) {
+        if let Some(ExprNode::Atom(atom)) = self.nodes.get_mut(usize::from(at)) {
+            atom.source = ExprSource::Comm;
         }
     }
 }
@@ -444,6 +453,8 @@ pub(crate) struct ExprParser<'a, 'l> {
     pub(crate) references: &'a mut References,
     /// The variables of the same command, which stand for their texts.
     pub(crate) own: &'a [Assignment<'a>],
+    /// The events that the command waits for.
+    matched: MatchedEvents<'a>,
     /// Operators of this expression.
     operators: u32,
 }
@@ -455,7 +466,7 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         fields: &'a dyn NamedFields,
         log: &'a mut Log<'l>,
         (nodes, references): (&'a mut Nodes, &'a mut References),
-        own: &'a [Assignment<'a>],
+        (own, matched): (&'a [Assignment<'a>], MatchedEvents<'a>),
     ) -> Self {
         Self {
             text,
@@ -464,6 +475,7 @@ impl<'a, 'l> ExprParser<'a, 'l> {
             nodes,
             references,
             own,
+            matched,
             operators: 0,
         }
     }
@@ -530,10 +542,25 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         if self.nodes.is_text(node) {
             return Err(self.refuse(HistErrorKind::StringOperand, text));
         }
+        Ok(node)
+    }
+
+    /// Parses an operand of two, which takes the number of a variable.
+    fn taken_operand(&mut self, text: &[u8]) -> Result<u8, HistErrno> {
+        let node = self.operand(text)?;
         if let Some(ExprSource::Reference(at, _)) = self.nodes.atom(node).map(|atom| atom.source) {
             self.references.take(at);
         }
         Ok(node)
+    }
+
+    /// Returns the number that an operand is for all events: written here, or a variable that is one.
+    fn constant(&self, node: u8) -> Option<u64> {
+        match self.nodes.atom(node)?.source {
+            ExprSource::Constant(value) => Some(value),
+            ExprSource::Reference(at, _) => self.references.all().get(usize::from(at))?.constant,
+            _ => None,
+        }
     }
 
     fn binary(&mut self, text: &[u8], op: ExprOp, at: usize) -> Result<u8, HistErrno> {
@@ -543,17 +570,17 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         if left.is_empty() || right.is_empty() {
             return Err(HistErrno::Inval);
         }
-        let one = self.operand(left)?;
-        let other = self.operand(right)?;
+        let one = self.taken_operand(left)?;
+        let other = self.taken_operand(right)?;
         if self.nodes.is_usecs(one) != self.nodes.is_usecs(other) {
             return Err(self.refuse(HistErrorKind::UnitsDiffer, b""));
         }
-        let constant = self.nodes.constant(other);
+        let constant = self.constant(other);
         if op == ExprOp::Over && constant == Some(0) {
             (self.log)(HistErrorKind::DivisionByZero, right);
             return Err(HistErrno::Dom);
         }
-        let node = match (self.nodes.constant(one), constant) {
+        let node = match (self.constant(one), constant) {
             (Some(one), Some(other)) => ExprNode::Atom(Atom {
                 source: ExprSource::Constant(op.of(one, other)),
                 modifier: Modifier::None,
@@ -608,7 +635,8 @@ impl<'a, 'l> ExprParser<'a, 'l> {
     fn own_value(&self, event: Option<EventPath<'_>>, name: &[u8]) -> Option<&'a [u8]> {
         let own = self.own.iter().find(|own| own.name == name)?;
         let is_field = root(own.value).is_none() && !own.value.contains(&b'$');
-        (event.is_none() && is_field).then_some(own.value)
+        let is_here = event.is_none_or(|event| self.fields.is_event(event));
+        (is_here && is_field).then_some(own.value)
     }
 
     /// Returns the source that a variable is; `None` for one that is unknown, which is told.
@@ -621,7 +649,7 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         event: Option<EventPath<'_>>,
         name: &[u8],
     ) -> Result<Option<ExprSource>, HistErrno> {
-        match self.fields.variable(event, name) {
+        match self.matched.variable(self.fields, event, name) {
             NamedVariable::Known(reference) => {
                 let at = self.references.add(reference).ok_or(HistErrno::Inval)?;
                 return Ok(Some(ExprSource::Reference(at, reference.shape)));

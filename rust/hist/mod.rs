@@ -29,6 +29,7 @@
 //! | `plan` | keys, values and sort keys, resolved |
 //! | `keys` | keys, from their text |
 //! | `order` | what entries are sorted by, from its text |
+//! | `matched` | the events whose variables are found first |
 //! | `parameter` | what actions give to synthetic events, from its text |
 //! | `same` | whether two plans make the same histogram |
 //! | `key` | what a record gives for them |
@@ -50,6 +51,7 @@ pub(crate) mod key;
 pub(crate) mod keys;
 pub(crate) mod load;
 pub(crate) mod map;
+pub(crate) mod matched;
 mod order;
 pub(crate) mod parameter;
 pub(crate) mod plan;

@@ -46,8 +46,8 @@ pub(crate) enum NamedParameter<'a> {
 pub(crate) struct OtherField<'a> {
     pub(crate) event: EventPath<'a>,
     pub(crate) name: &'a [u8],
-    /// Why it is none of this event, if the name of that event was not written.
-    pub(crate) not_here: Option<HistErrorKind>,
+    /// Why it is none of this event, if it might have been one.
+    pub(crate) not_here: [Option<HistErrorKind>; 2],
 }
 
 impl Plan {
@@ -72,31 +72,48 @@ impl Plan {
         }
         if let Some(name) = last.strip_prefix(b"$") {
             let own = self.own_variable(text, name);
-            let parameter = match (event, own) {
-                (None, Some(own)) => self.own_parameter(own),
-                _ => self.reference_to(event.or(matched), name, fields, log)?,
+            let is_here = event.is_none_or(|event| fields.is_event(event));
+            let parameter = match own.filter(|_| is_here) {
+                Some(own) => self.own_parameter(own),
+                None => {
+                    let event = event.or(matched);
+                    self.reference_to(event, name, text, fields, log)?
+                }
             };
             return Ok(NamedParameter::Here(parameter));
         }
         let elsewhere = event.or(matched);
-        let mut not_here = None;
+        let mut not_here = [None; 2];
         if event.is_none_or(|event| fields.is_event(event)) {
             // Only what is nowhere else is an error.
             let mut log = |kind, word: &[u8]| match elsewhere {
                 None => log(kind, word),
-                Some(_) => not_here = Some(kind),
+                Some(_) => {
+                    if let Some(place) = not_here.iter_mut().find(|place| place.is_none()) {
+                        *place = Some(kind);
+                    }
+                }
             };
+            let events = self.matched(text);
             let added = (&mut self.nodes, &mut self.references);
-            let mut parser = ExprParser::new(text, fields, &mut log, added, &[]);
+            let mut parser = ExprParser::new(text, fields, &mut log, added, (&[], events));
             let node = parser.expression_of_field(last);
             self.see_times();
+            let node = match node {
+                Ok(_) if self.is_taken(last, text, fields) => {
+                    log(HistErrorKind::NoVariableMade, last);
+                    Err(HistErrno::Inval)
+                }
+                Ok(node) => Ok(node),
+                Err(why) => {
+                    log(HistErrorKind::NoFieldVariable, last);
+                    Err(why)
+                }
+            };
             match (node, elsewhere) {
                 (Ok(node), _) => return Ok(NamedParameter::Here(Parameter::Node(node))),
                 (Err(_), Some(_)) => {}
-                (Err(why), None) => {
-                    log(HistErrorKind::NoFieldVariable, last);
-                    return Err(why);
-                }
+                (Err(why), None) => return Err(why),
             }
         }
         Ok(NamedParameter::Elsewhere(OtherField {
@@ -104,6 +121,11 @@ impl Plan {
             name: last,
             not_here,
         }))
+    }
+
+    /// Returns whether a variable for a field would have the name of another one of the event.
+    pub(super) fn is_taken(&self, field: &[u8], text: &[u8], fields: &dyn NamedFields) -> bool {
+        self.own_variable(text, field).is_some() || fields.has_variable(field)
     }
 
     /// Returns what a variable of its own is for an action: strings are as the event has them.
@@ -122,10 +144,15 @@ impl Plan {
         &mut self,
         event: Option<EventPath<'_>>,
         name: &[u8],
+        text: &[u8],
         fields: &dyn NamedFields,
         log: &mut Log<'_>,
     ) -> Result<Parameter, HistErrno> {
-        let NamedVariable::Known(found) = fields.variable(event, name) else {
+        let variable = self.matched(text).variable(fields, event, name);
+        if variable == NamedVariable::Ambiguous {
+            log(HistErrorKind::VariableNotUnique, name);
+        }
+        let NamedVariable::Known(found) = variable else {
             return Err(refuse(log, HistErrorKind::ParameterNotFound, name));
         };
         let at = self.references.add(found).ok_or(HistErrno::Inval)?;

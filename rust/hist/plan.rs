@@ -31,6 +31,7 @@ use super::{
         MOST_KEYS, //
     },
     load::NumberLoad,
+    matched::MatchedEvents,
     sort::SortRow,
     tally::{
         Tallies,
@@ -149,6 +150,10 @@ fn variable(
     if let Some(atom) = parser.nodes.atom(node) {
         if matches!(atom.modifier, Modifier::Buckets(_) | Modifier::Log2) {
             return Err(parser.refuse(HistErrorKind::BadModifier, own.value));
+        }
+        // A variable has the name alone.
+        if atom.modifier == Modifier::Execname {
+            parser.nodes.name_task(node);
         }
     }
     Ok(HistVariable {
@@ -308,8 +313,9 @@ impl Plan {
             *place = NameSpan::of(text, item);
         }
         let own = command.variables(log)?;
+        let matched = MatchedEvents::of(&self.actions, text);
         let added = (&mut self.nodes, &mut self.references);
-        let mut parser = ExprParser::new(text, fields, log, added, &own);
+        let mut parser = ExprParser::new(text, fields, log, added, (&own, matched));
         (self.values, self.value_count) = values(command, &mut parser)?;
         for (place, own) in self.variables.iter_mut().zip(named(&own)) {
             *place = variable(own, remove, &mut parser)?;
@@ -397,6 +403,17 @@ impl Plan {
         let is_it = |own: &HistVariable| own.name.text(text) == name;
         let at = self.variables().iter().position(is_it)?;
         u8::try_from(at).ok()
+    }
+
+    /// Returns the number that a variable is for all events, if it is one.
+    pub(crate) fn variable_constant(&self, at: u8) -> Option<u64> {
+        let variable = self.variables().get(usize::from(at))?;
+        self.nodes.constant(variable.node)
+    }
+
+    /// Returns the events that its actions wait for.
+    pub(super) fn matched<'t>(&self, text: &'t [u8]) -> MatchedEvents<'t> {
+        MatchedEvents::of(&self.actions, text)
     }
 
     /// Returns what is known of the numbers of a variable.
@@ -487,6 +504,11 @@ impl Plan {
     /// Returns the number of words of the key of an entry.
     pub(crate) fn key_words(&self) -> usize {
         self.key_words.into()
+    }
+
+    /// Returns whether a key may be one of another plan.
+    pub(crate) fn has_keys_like(&self, other: &Self) -> bool {
+        (self.key_words, self.variable) == (other.key_words, other.variable)
     }
 
     /// Returns whether the first word of a key is the number of its words.

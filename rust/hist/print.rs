@@ -72,14 +72,17 @@ pub(crate) struct HistLine<'a> {
     pub(crate) paused: bool,
 }
 
-/// Returns hundredths of a percent. `None` if there are none.
-fn percentage(value: u64, total: u64) -> Option<u64> {
+/// Returns hundredths of a percent, as many as ftrace's word of them has. `None` if there are none.
+fn percentage(value: u64, total: u64) -> Option<u32> {
     const WHOLE: u64 = 10_000;
     let part = match value < u64::MAX / WHOLE {
         true => value.saturating_mul(WHOLE).checked_div(total),
         false => value.checked_div(total / WHOLE),
     };
-    part.or(if value == 0 { Some(0) } else { None })
+    let part = part.or(if value == 0 { Some(0) } else { None });
+    // The largest one stands for an error there.
+    part.map(|part| part as u32)
+        .filter(|part| *part != u32::MAX)
 }
 
 impl Plan {
@@ -139,7 +142,9 @@ impl Plan {
                 match atom.source {
                     ExprSource::Constant(value) => write!(out, "{value}")?,
                     ExprSource::Cpu => out.write_str("common_cpu")?,
-                    ExprSource::Comm => out.write_str("common_comm")?,
+                    ExprSource::Comm if atom.modifier != Modifier::Execname => {
+                        out.write_str("common_comm")?;
+                    }
                     ExprSource::Stack => return out.write_str("common_stacktrace"),
                     ExprSource::StackAt(_) => {
                         out.write_bytes(atom.name.text(text))?;
@@ -258,7 +263,8 @@ impl Plan {
             },
             Modifier::Graph => {
                 let part = percentage(value, stat.max);
-                let bar = part.map(|part| (part as usize).saturating_mul(BAR) / 10_000);
+                let len = |part: u32| part.wrapping_mul(BAR as u32) as usize / 10_000;
+                let bar = part.map(len);
                 let bar = bar.map_or("[ERROR]", |len| BARS.get(..len.min(BAR)).unwrap_or(BARS));
                 match part {
                     None => write!(out, ": {bar:>BAR$}"),

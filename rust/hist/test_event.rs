@@ -80,6 +80,7 @@ impl NamedFields for TestEvent {
                     signed: !usecs,
                     usecs,
                 },
+                constant: None,
             })
         };
         match (event, name) {

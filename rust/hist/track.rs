@@ -195,6 +195,12 @@ impl Plan {
         Ok(at)
     }
 
+    /// Returns whether more than one of its actions takes snapshots.
+    pub(crate) fn takes_more_snapshots(&self) -> bool {
+        let tracks = self.kept.tracks().iter();
+        tracks.filter(|track| track.deed == Deed::Snapshot).count() > 1
+    }
+
     /// Returns whether an entry may have one more variable.
     fn has_room(&self) -> Result<(), HistErrno> {
         let used = self.variables().len();
@@ -229,14 +235,14 @@ impl Plan {
         log: &mut Log<'_>,
     ) -> Result<u8, HistErrno> {
         let node = {
+            let matched = self.matched(text);
             let added = (&mut self.nodes, &mut self.references);
-            let mut parser = ExprParser::new(text, fields, log, added, &[]);
+            let mut parser = ExprParser::new(text, fields, log, added, (&[], matched));
             parser.expression_of_field(item)
         };
         self.see_times();
         let node = node.inspect_err(|_| log(HistErrorKind::NoFieldVariable, item))?;
-        // Each variable of an event has a name of its own.
-        if self.own_variable(text, item).is_some() || fields.has_variable(item) {
+        if self.is_taken(item, text, fields) {
             return Err(refuse(log, HistErrorKind::NoVariableMade, item));
         }
         Ok(node)

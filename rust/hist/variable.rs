@@ -78,6 +78,8 @@ pub(crate) struct Reference {
     /// Of one to a string or a stack: which one of these it is.
     pub(crate) text: u8,
     pub(crate) shape: VariableShape,
+    /// The number that the variable is for all events, if it is one.
+    pub(crate) constant: Option<u64>,
 }
 
 /// What the name of a variable stands for.
@@ -105,6 +107,7 @@ impl References {
             once: false,
             text: 0,
             shape: VariableShape::unsigned(0),
+            constant: None,
         };
         Self {
             all: [NONE; MOST_VARIABLES],

@@ -84,6 +84,7 @@ pub(super) fn variable_of(of: &EventTriggers, name: &[u8]) -> Option<Reference> 
             once: false,
             text: 0,
             shape: hist.plan().variable_shape(variable),
+            constant: hist.plan().variable_constant(variable),
         })
     })
 }
@@ -267,7 +268,7 @@ impl Instance {
                 }
                 Ok(Sequel::Save)
             }
-            Deed::Snapshot if takes_snapshots(all) => Err(EBUSY),
+            Deed::Snapshot if takes_snapshots(all) || plan.takes_more_snapshots() => Err(EBUSY),
             Deed::Snapshot => Ok(Sequel::Snapshot),
         }
     }
@@ -324,14 +325,13 @@ impl Instance {
             NamedParameter::Elsewhere(field) => field,
         };
         let (path, name) = (field.event, field.name);
-        if let Some(not_here) = field.not_here {
+        for not_here in field.not_here.into_iter().flatten() {
             log.note(not_here, name)?;
-            log.note(HistErrorKind::NoFieldVariable, name)?;
         }
         let mut tell = |kind, word: &[u8]| log.tell(kind, word);
         self.keep_field(all, (plan, text, event), (path, name), &mut tell)?;
         let named = NamedEvent { event, all };
-        plan.reference_to(Some(path), &variable_name(name)?, &named, &mut tell)
+        plan.reference_to(Some(path), &variable_name(name)?, text, &named, &mut tell)
             .map_err(error_of)
     }
 }

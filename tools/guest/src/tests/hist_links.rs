@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test("hist.variables", 120, variables),
     test("hist.wrong_links", 120, wrong),
     test("hist.latencies", 60, latencies),
+    test("hist.other_keys", 60, other_keys),
     exact("hist.links_nest", 120, links_nest).with_testapi(),
     test("hist.links_of_module", 60, links_of_module).with_testapi(),
 ];
@@ -164,6 +165,59 @@ const STORIES: &[&[Step]] = &[
         Exit("!enable_hist:syscalls:sys_enter_lseek"),
         Exit("!enable_event:syscalls:sys_enter_lseek"),
         Calls,
+    ],
+    // A variable that several events have is that of the event that is waited for.
+    &[
+        Enter("hist:keys=common_pid:v=offset"),
+        Exit("hist:keys=common_pid:v=ret"),
+        Exit("hist:keys=common_pid:d=ret-$v"),
+        Exit("hist:keys=common_pid:d=ret-$v:onmatch(syscalls.sys_enter_lseek).lk_one($d,common_pid)"),
+        Calls,
+        Exit("!hist:keys=common_pid:d=ret-$v:onmatch(syscalls.sys_enter_lseek).lk_one($d,common_pid)"),
+        Exit("hist:keys=ret:dd=ret:onmax($dd).save($v)"),
+        Exit("hist:keys=ret:dd=ret:onmax($dd).lk_one($v,common_pid)"),
+    ],
+    // One of the same command, with the names of its event.
+    &[
+        Exit("hist:keys=common_pid:x=ret,y=syscalls.sys_exit_lseek.$x+1:onmatch(syscalls.sys_exit_lseek).lk_one(syscalls.sys_exit_lseek.$y,common_pid)"),
+        Calls,
+        Exit("hist:keys=common_pid:z=ret:onmatch(syscalls.sys_enter_lseek).lk_one(syscalls.sys_exit_lseek.$x,common_pid)"),
+        Exit("hist:keys=common_pid:z=ret:onmatch(syscalls.sys_enter_lseek).lk_one(syscalls.sys_enter_lseek.$z,common_pid)"),
+        Calls,
+        Exit("!hist:keys=common_pid:z=ret:onmatch(syscalls.sys_enter_lseek).lk_one(syscalls.sys_exit_lseek.$x,common_pid)"),
+    ],
+    // A minus takes no number; two operands do.
+    &[
+        Enter("hist:keys=common_pid:v=offset"),
+        Exit("hist:keys=common_pid:d=-($v)"),
+        Calls,
+        Exit("!hist:keys=common_pid:d=-($v)"),
+        Exit("hist:keys=common_pid:vals=ret:d=-($v+1)"),
+        Calls,
+    ],
+    // Variables that are numbers for all events.
+    &[
+        Enter("hist:keys=common_pid:zero=0,five=5"),
+        Exit("hist:keys=common_pid:y=ret/$zero"),
+        Exit("hist:keys=common_pid:y=ret/$five,z=$five+1,w=2*$five:vals=ret"),
+        Calls,
+        Exit("hist:keys=common_pid,ret:onmatch(syscalls.sys_enter_lseek).lk_two($five,$zero,common_cpu,common_comm)"),
+        Calls,
+    ],
+    // The name of a task as a variable.
+    &[
+        Enter("hist:keys=common_pid:nm=common_pid.execname,off=offset"),
+        Exit("hist:keys=common_pid:onmatch(syscalls.sys_enter_lseek).lk_two($off,$off,common_cpu,$nm)"),
+        Calls,
+        Exit("hist:keys=common_pid:onmatch(syscalls.sys_enter_lseek).lk_old($nm,$nm,common_pid)"),
+        Exit("hist:keys=ret:own=common_pid.execname:onmatch(syscalls.sys_enter_lseek).lk_two($off,$off,common_cpu,$own)"),
+        Calls,
+    ],
+    // More variables than there is room for are left out of one item, but not of two.
+    &[
+        Exit("hist:keys=ret:a=1,b=1,c=1,d=1,ee=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1,n=1,o=1,p=1,q=1"),
+        Exit("!hist:keys=ret:a=1,b=1,c=1,d=1,ee=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1,n=1,o=1,p=1,q=1"),
+        Exit("hist:keys=ret:a=1,b=1,c=1,d=1,ee=1,f=1,g=1,h=1,i=1:j=1,k=1,l=1,m=1,n=1,o=1,p=1,q=1"),
     ],
     // The event itself.
     &[
@@ -330,6 +384,12 @@ const WRONG: &[&str] = &[
     "hist:keys=ret:onmatch(syscalls.sys_enter_lseek).snapshot()",
     "hist:keys=ret:onmatch(syscalls.sys_enter_lseek).snapshot(",
     "hist:keys=ret:onmatched(syscalls.sys_enter_lseek).lk_one(ret,common_pid)",
+    "hist:keys=ret:ret=ret:onmatch(syscalls.sys_enter_lseek).lk_one(ret,common_pid)",
+    "hist:keys=ret:ret=ret:onmatch(syscalls.sys_enter_lseek).lk_one(syscalls.sys_exit_lseek.ret,common_pid)",
+    "hist:keys=ret:ret=ret,y=$ret:onmax($y).lk_one(ret,common_pid)",
+    "hist:keys=ret:x=syscalls.sys_exit_lseek.$w",
+    "hist:keys=ret:x=ret:onmatch(syscalls.sys_enter_lseek).lk_one(syscalls.sys_exit_lseek.$w,common_pid)",
+    "hist:keys=ret:x=ret+$v:onmatch(syscalls.sys_enter_lseek).lk_one($x,common_pid):onmatch(syscalls.sys_exit_lseek).lk_one($x,common_pid)",
     "!hist:keys=ret:x=$nosuch",
 ];
 
@@ -426,6 +486,45 @@ fn latencies(context: &Context) -> Check {
     );
     drop(defined);
     Ok(())
+}
+
+/// A key that begins another one, or that another one begins, finds none of its variables, wherever these are.
+fn other_keys(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("in tracefs such keys find each other's variables");
+    }
+    let own = Instance::new(&context.root, "rtg-links")?;
+    own.set("set_event_pid", &sys::thread_id().to_string())?;
+    let (enter, exit) = (
+        format!("events/{ENTER}/trigger"),
+        format!("events/{EXIT}/trigger"),
+    );
+    // What such a call returns.
+    const BADF: i64 = -9;
+    let calls: Vec<_> = (0..100).map(|whence| (BADF, whence)).collect();
+    // Each has the entries in other slots.
+    for _ in 0..10 {
+        own.set(
+            &enter,
+            "hist:keys=offset,whence:v=fd:w=common_comm:size=128",
+        )?;
+        for text in [
+            "keys=ret:x=$v",
+            "keys=ret:y=$w",
+            "keys=ret,common_pid,common_cpu:z=$v",
+        ] {
+            own.set(&exit, &format!("hist:{text}"))?;
+        }
+        hists::lseek(&calls);
+        let set = own.get(&format!("events/{ENTER}/hist"))?;
+        let found = own.get(&format!("events/{EXIT}/hist"))?;
+        ensure_eq!(total(&set, "Hits:"), calls.len() as u64, "{set}");
+        let hits = found.lines().filter(|line| line.trim() == "Hits: 0");
+        ensure_eq!(hits.count(), 3, "{found}");
+        own.empty(&exit)?;
+        own.empty(&enter)?;
+    }
+    own.remove()
 }
 
 const SOAK: &str = "events/rtsoak/rtsoak_event";

@@ -71,6 +71,7 @@ const STORIES: &[&[Step]] = &[
         Calls,
         Calls,
         Exit("!hist:keys=common_pid.execname,ret:rr=ret:onchange($rr).snapshot():onmax($rr).save(common_comm)"),
+        Exit("hist:keys=ret:rr=ret:onmax($rr).snapshot():onchange($rr).snapshot()"),
         Snapshot("2"),
     ],
 ];
@@ -109,6 +110,8 @@ const WRONG: &[&str] = &[
     "hist:keys=ret:xx=ret:onmax($xx).lk_one(ret,ret)",
     "hist:keys=ret:xx=ret:onmax($xx).lk_one(nosuch,common_pid)",
     "hist:keys=ret:xx=ret:onmax($xx).lk_one($nosuch,common_pid)",
+    "hist:keys=ret:xx=ret:onmax($xx).lk_one($v,common_pid)",
+    "hist:keys=ret:ret=ret:onmax($ret).lk_one(ret,common_pid)",
     "hist:keys=ret:xx=ret:onchange($xx).snapshot",
     "hist:keys=ret:xx=ret:onchange($xx).snapshot(",
     "hist:keys=ret:xx=ret:onchange($xx).snapshot(x",
