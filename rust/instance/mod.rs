@@ -25,6 +25,8 @@ mod hists;
 mod life;
 mod marker;
 mod marker_copies;
+#[cfg(CONFIG_KUNIT = "y")]
+mod order_tests;
 mod pause;
 mod pids;
 mod pipe_token;

@@ -141,17 +141,23 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     Ok(())
 }
 
-/// Calls `f` with each instance: what follows modules.
+/// Calls `f` with each instance that is listed all the while: what follows modules.
+///
+/// Instances come and go between the calls, so the next one is found by its number: its place may be another one by then.
+/// One that comes meanwhile may be left out, because functions are selected for it from those that there are by now.
 pub(crate) fn for_each_follower(f: &dyn Fn(&dyn FunctionsFollower)) {
-    let mut next = 0usize;
-    loop {
-        let inst = ALL.lock().get(next).cloned();
-        let Some(inst) = inst else {
-            return;
-        };
+    let mut last = None;
+    while let Some(inst) = next_after(last) {
+        last = Some(inst.number);
         f(&*inst);
-        next = next.wrapping_add(1);
     }
+}
+
+/// Returns the instance with the smallest number above `last`, or of all.
+fn next_after(last: Option<u64>) -> Option<Arc<Instance>> {
+    let all = ALL.lock();
+    let later = all.iter().filter(|inst| Some(inst.number) > last);
+    later.min_by_key(|inst| inst.number).cloned()
 }
 
 /// Returns the first instance that `which` accepts.
