@@ -81,6 +81,19 @@ pub(crate) struct CommandKind {
 }
 
 impl CommandKind {
+    /// Returns whether one that will still act `left` times acts. As in ftrace, a negative count is none for some commands
+    /// and without end for others.
+    #[inline]
+    pub(crate) const fn acts_with(self, left: i64) -> bool {
+        let has_no_lower_end =
+            self.verb.names_event() || matches!(self.verb, CommandVerb::Stacktrace);
+        match left {
+            0 => false,
+            ..0 => !self.counted || has_no_lower_end,
+            _ => true,
+        }
+    }
+
     /// Writes the line of one, of the function that is `shown` so, which switches `event` and will still act
     /// `left` times.
     pub(crate) fn write_line(
@@ -284,6 +297,23 @@ mod tests {
         assert_eq!(count("f:enable_event:a:b:"), Err(Errno::Inval));
         assert!(parse("0:traceon").unwrap().unwrap().functions().is_err());
         assert_eq!(parse("!*:traceon").unwrap().unwrap().functions(), Ok(None));
+    }
+
+    #[test]
+    fn a_negative_count_is_none_or_has_no_end() {
+        for verb in CommandVerb::ALL {
+            let acts = |counted, left| CommandKind { verb, counted }.acts_with(left);
+            let endless = verb.names_event() || verb == CommandVerb::Stacktrace;
+            for (left, uncounted, counted) in [
+                (0, false, false),
+                (1, true, true),
+                (ENDLESS, true, endless),
+                (-7, true, endless),
+            ] {
+                assert_eq!(acts(false, left), uncounted, "{verb:?} {left}");
+                assert_eq!(acts(true, left), counted, "{verb:?} {left}");
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::{
         Nesting,
         STACK, //
     },
+    times_left::TimesLeft,
     EventFile,
     Sink,
     WANT_NEWS,
@@ -20,8 +21,7 @@ use crate::{
     event::context::ContextWords,
     functions::commands::{
         CommandKind,
-        CommandVerb,
-        ENDLESS, //
+        CommandVerb, //
     },
     kapi::{
         function_hook,
@@ -29,8 +29,7 @@ use crate::{
         percpu::CpuPin,
         stack,
         words::SharedU64, //
-    },
-    ring::port::SharedWord, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -40,8 +39,7 @@ use kernel::{
 /// A command of one function.
 pub(crate) struct FunctionCommand {
     kind: CommandKind,
-    /// How often it will still act, an `i64`.
-    left: SharedU64,
+    left: TimesLeft<SharedU64>,
     /// The event that it switches.
     event: GraceRef<EventFile>,
 }
@@ -51,7 +49,7 @@ impl FunctionCommand {
     pub(crate) fn new(kind: CommandKind, left: i64) -> Self {
         Self {
             kind,
-            left: SharedWord::new(left as u64),
+            left: TimesLeft::new(left),
             event: GraceRef::none(),
         }
     }
@@ -68,45 +66,18 @@ impl FunctionCommand {
 
     /// Returns how often it will still act.
     pub(crate) fn left(&self) -> i64 {
-        self.left.load() as i64
+        self.left.get()
     }
 
     /// Has it never act again. A hook that began before may still be in it until writers have left.
     pub(crate) fn disarm(&self) {
-        self.left.store(0);
+        self.left.clear();
         self.event.clear();
-    }
-
-    /// Returns whether it may act.
-    fn may_act(&self) -> bool {
-        match self.left() {
-            0 => false,
-            // As in ftrace, where a negative count is none for some commands and without end for others.
-            ..0 => !self.kind.counted || self.has_no_lower_end(),
-            _ => true,
-        }
-    }
-
-    fn has_no_lower_end(&self) -> bool {
-        self.kind.verb.names_event() || self.kind.verb == CommandVerb::Stacktrace
-    }
-
-    /// Takes one of the times that are left.
-    fn take(&self) -> bool {
-        loop {
-            if !self.may_act() {
-                return false;
-            }
-            let left = self.left.load();
-            if left as i64 == ENDLESS || self.left.cas(left, left.wrapping_sub(1)) {
-                return true;
-            }
-        }
     }
 
     /// Returns whether there is something to do; if not, it does not count.
     fn is_due(&self, sink: &Sink) -> bool {
-        self.may_act()
+        self.kind.acts_with(self.left())
             && match self.kind.verb {
                 CommandVerb::TraceOn => !sink.is_on(),
                 CommandVerb::TraceOff | CommandVerb::Stacktrace => sink.is_on(),
@@ -203,7 +174,7 @@ impl Commands {
         for (_, command) in rows.take_while(|(of, _)| *of == address) {
             if command.is_due(sink) {
                 nesting.enter(pin, raw.in_nmi(), || {
-                    if command.take() {
+                    if command.left.take(command.kind) {
                         command.act(sink, pin, raw);
                     }
                 });

@@ -23,6 +23,7 @@
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls;
 //!   `graph_alone`: all of them, for one instance; `graph_closely`: with more than usual.
 //! - `profile`: those that count calls and measure their times.
+//! - `commands`: what is done when functions are called; `times_left`: how often.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
 //! - `trigger`, `triggered`: what an event does besides being recorded; `in_place`: triggers that look at records in
 //!   the ring; `follower`: what follows one.
@@ -58,6 +59,7 @@ mod pids;
 mod profile;
 mod record_size;
 mod sink;
+mod times_left;
 mod trigger;
 mod triggered;
 mod ways;

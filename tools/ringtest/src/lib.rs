@@ -55,6 +55,8 @@ pub mod stream;
 pub mod synthetic;
 #[path = "../../../rust/text/mod.rs"]
 pub mod text;
+#[path = "../../../rust/probes/times_left.rs"]
+pub mod times_left;
 #[path = "../../../rust/unwind/mod.rs"]
 pub mod unwind;
 #[path = "../../../rust/user_events/mod.rs"]
@@ -118,6 +120,8 @@ mod shares;
 mod sim;
 #[cfg(test)]
 mod stories;
+#[cfg(test)]
+mod takers;
 #[cfg(test)]
 mod threads;
 #[cfg(test)]
