@@ -9,6 +9,7 @@
 //! Probes take no lock.
 
 mod actions;
+mod arrivals;
 mod attach;
 mod commands;
 mod cpumask;

@@ -2,7 +2,10 @@
 
 //! Which events users and other modules mean when they name some: one, those of a system, or all.
 
-use super::Instance;
+use super::{
+    waiting::ARRIVALS,
+    Instance, //
+};
 use crate::{
     events::{
         self,
@@ -90,11 +93,14 @@ impl Instance {
     pub(crate) fn obey_selection(&self, word: &[u8]) -> Result {
         let wish = EventSelection::parse(word);
         let is_one = |event: &Event| wish.matches(event.system(), event.name(), event.module());
-        let any = self.switch_selected(is_one, wish.means_all(), wish.enable)?;
-        match wish.module() {
-            _ if any => Ok(()),
-            Some(module) if !symbol::is_module(module)? => self.await_module(word),
-            _ => Err(EINVAL),
-        }
+        ARRIVALS.obey_or_wait(
+            || self.switch_selected(is_one, wish.means_all(), wish.enable),
+            || match wish.module() {
+                Some(module) if !symbol::is_module(module)? => self.await_module(word),
+                _ => Err(EINVAL),
+            },
+            // One that switches off does not wait.
+            || wish.enable && self.stop_awaiting(word),
+        )
     }
 }

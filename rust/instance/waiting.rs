@@ -6,12 +6,14 @@
 //! The lock of the words is a leaf lock: a word is taken out before it is obeyed.
 
 use super::{
+    arrivals::Arrivals,
     registry,
     triggers::copied,
     Instance, //
 };
 use crate::{
     events,
+    kapi::words::SharedU64,
     text::{
         set_event::EventSelection,
         writer::ByteWrite, //
@@ -22,6 +24,9 @@ use kernel::prelude::*;
 
 /// The most words that wait in an instance. ftrace sets no limit.
 const MOST: usize = 4096;
+
+/// Counts what [`enable_awaited`] is called for.
+pub(super) static ARRIVALS: Arrivals<SharedU64> = Arrivals::of(SharedU64::zero());
 
 /// The words of an instance, the newest first.
 pub(super) struct WaitingWords(KVec<KVec<u8>>);
@@ -52,6 +57,12 @@ impl WaitingWords {
         self.0.remove(self.position(name)?).ok()
     }
 
+    /// Takes out the newest word that is this one. Returns whether there was any.
+    fn take_back(&mut self, word: &[u8]) -> bool {
+        let at = self.0.iter().position(|other| **other == *word);
+        at.is_some_and(|at| self.0.remove(at).is_ok())
+    }
+
     /// Takes out each word for which `f` is true. Returns whether there was any.
     fn take_out(&mut self, f: impl Fn(&EventSelection<'_>) -> bool) -> bool {
         let before = self.0.len();
@@ -77,6 +88,11 @@ impl Instance {
             true => Ok(()),
             false => Err(EINVAL),
         }
+    }
+
+    /// Has `word`, which [`Self::await_module`] has added, not wait any more. Returns whether it still did.
+    pub(super) fn stop_awaiting(&self, word: &[u8]) -> bool {
+        self.waiting.lock().take_back(word)
     }
 
     /// Has no word wait any more.
@@ -114,6 +130,7 @@ impl Instance {
 /// Enables in each instance what waits for the module `name`, whose events are there. Process context;
 /// the kernel's list of modules may be locked.
 pub(crate) fn enable_awaited(name: &str) {
+    ARRIVALS.count();
     let waits = |inst: &Instance| inst.waiting.lock().position(name).is_some();
     while let Some(inst) = registry::first(waits) {
         // It is not removed meanwhile; if it is being removed, its words are dropped.

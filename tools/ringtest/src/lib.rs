@@ -24,6 +24,8 @@
 // The callers of this code are in the module, which is not part of this package.
 #![allow(dead_code)]
 
+#[path = "../../../rust/instance/arrivals.rs"]
+pub mod arrivals;
 #[path = "../../../rust/buffers/banks.rs"]
 pub mod banks;
 pub mod clock;
@@ -62,6 +64,8 @@ pub mod unwind;
 #[path = "../../../rust/user_events/mod.rs"]
 pub mod user_events;
 
+#[cfg(test)]
+mod arriving;
 #[cfg(test)]
 mod exchange;
 #[cfg(test)]
