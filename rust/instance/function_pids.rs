@@ -144,7 +144,13 @@ impl Instance {
     ///
     /// `ENOMEM`, and nothing has changed.
     pub(super) fn follow_function_forks(&self) -> Result {
-        self.obey_function_pids(&mut self.function_pids.lock())
+        let mut lists = self.function_pids.lock();
+        if !self.options().has(Opt::FunctionFork) {
+            lists.lives = None;
+        } else if lists.lives.is_none() {
+            self.obey_function_pids(&mut lists)?;
+        }
+        Ok(())
     }
 
     /// Follows no task any more, for good.

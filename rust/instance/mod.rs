@@ -401,7 +401,8 @@ impl Instance {
     /// # Errors
     ///
     /// `EINVAL` for a global option of an instance other than the top one, if the tracer that owns the
-    /// option refuses, or if the present one needs [`Opt::Overwrite`]; `ENOMEM`, and the errors of starting to remember names of tasks.
+    /// option refuses, or if the present one needs [`Opt::Overwrite`]; `ENOMEM`, and the errors of starting to remember
+    /// names of tasks: it is as before.
     pub(crate) fn set_option(&self, opt: Opt, on: bool) -> Result {
         if opt.scope() == Scope::Global && !self.top {
             return Err(EINVAL);
@@ -417,31 +418,17 @@ impl Instance {
         if opt == Opt::CopyMarker && on != was_on {
             marker_copies::follow(self);
         }
-        if opt == Opt::EventFork {
-            let followed = self.follow_forks_again();
-            if followed.is_err() {
-                self.set_option(opt, false)?;
-            }
-            return followed;
+        let obeyed = match opt {
+            Opt::EventFork => self.follow_forks_again(),
+            Opt::FunctionTrace | Opt::DisplayGraph => self.obey_latency_options(),
+            Opt::FunctionFork => self.follow_function_forks(),
+            Opt::RecordCmd | Opt::RecordTgid => enable::record_tasks_again(),
+            _ => Ok(()),
+        };
+        if obeyed.is_err() {
+            self.change_options(|old| old.with(opt, was_on))?;
         }
-        if matches!(opt, Opt::FunctionTrace | Opt::DisplayGraph) {
-            let obeyed = self.obey_latency_options();
-            if obeyed.is_err() {
-                self.change_options(|old| old.with(opt, was_on))?;
-            }
-            return obeyed;
-        }
-        if opt == Opt::FunctionFork {
-            let followed = self.follow_function_forks();
-            if followed.is_err() {
-                self.set_option(opt, false)?;
-            }
-            return followed;
-        }
-        if matches!(opt, Opt::RecordCmd | Opt::RecordTgid) {
-            return enable::record_tasks_again();
-        }
-        Ok(())
+        obeyed
     }
 
     /// Changes the options and makes writers obey them.

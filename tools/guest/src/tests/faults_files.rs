@@ -33,6 +33,7 @@ fn state(tree: &Tree) -> Check<Vec<(String, String)>> {
     let files = files::all().filter(of_tree);
     let mut files: Vec<_> = files.map(|file| file.path.to_string()).collect();
     files.push("per_cpu/cpu0/snapshot".into());
+    files.push(NAMES.into());
     for event in tree.list("events/timer")? {
         let file = format!("events/timer/{event}/filter");
         if tree.exists(&file) {
@@ -79,6 +80,10 @@ const FIRST: &[(&str, &str)] = &[
     (SYSTEM, "0"),
     ("set_event_pid", ""),
     ("set_event_notrace_pid", ""),
+    ("set_ftrace_pid", ""),
+    ("trace_options", "nofunction-fork"),
+    ("trace_options", "noevent-fork"),
+    (NAMES, "1"),
     ("snapshot", "0"),
     ("trace", ""),
     ("error_log", ""),
@@ -106,9 +111,15 @@ const fn row(
     }
 }
 
+/// The option of the top instance by which names of tasks are remembered for all instances.
+const NAMES: &str = "../../options/record-cmd";
 const FILTER: &str = "events/timer/timer_start/filter";
 const ENABLE: &str = "events/timer/timer_start/enable";
 const SYSTEM: &str = "events/timer/filter";
+
+/// An event that is enabled and never recorded, without names.
+const QUIETLY_ENABLED: &[(&str, &str)] =
+    &[(FILTER, "flags == 0x7fffffff"), (NAMES, "0"), (ENABLE, "1")];
 
 const ROWS: &[Row] = &[
     row(
@@ -206,10 +217,38 @@ const ROWS: &[Row] = &[
         ("trace_options", "record-tgid"),
         &[("trace_options", "norecord-tgid")],
     ),
+    // The first of the two that needs what the scheduler tells.
+    row(
+        QUIETLY_ENABLED,
+        ("trace_options", "record-tgid"),
+        &[("trace_options", "norecord-tgid")],
+    ),
+    row(QUIETLY_ENABLED, (NAMES, "1"), &[(NAMES, "0")]),
     row(
         &[],
         ("trace_options", "event-fork"),
         &[("trace_options", "noevent-fork")],
+    ),
+    row(
+        &[("set_ftrace_pid", "1")],
+        ("trace_options", "function-fork"),
+        &[("trace_options", "nofunction-fork")],
+    ),
+    // On as it is, and off.
+    row(
+        &[("set_ftrace_pid", "1"), ("trace_options", "function-fork")],
+        ("trace_options", "function-fork"),
+        &[],
+    ),
+    row(
+        &[("set_ftrace_pid", "1"), ("trace_options", "function-fork")],
+        ("trace_options", "nofunction-fork"),
+        &[("trace_options", "function-fork")],
+    ),
+    row(
+        &[("trace_options", "event-fork")],
+        ("trace_options", "event-fork"),
+        &[],
     ),
     row(
         &[],
@@ -287,6 +326,7 @@ fn files(context: &Context) -> Check {
             Ok(())
         }));
     }
+    own.set(NAMES, "1")?;
     report.finish()?;
     own.remove()
 }
