@@ -126,11 +126,32 @@ impl Instance {
         file.map_or((false, false), |file| (!file.is_off(), file.is_soft()))
     }
 
-    /// Returns whether recording is on, or a trigger or a command may switch it on, and an event or a tracer records.
+    /// Returns whether recording is on, or a trigger or a command may switch it on, and an event or a tracer records or
+    /// begins to.
     fn records(&self) -> bool {
         let may_turn_on = self.may_turn_on.load(Relaxed) || self.command_may_turn_on.load(Relaxed);
         (self.tracing_on() || may_turn_on)
-            && (self.tracer_records() || !self.events.lock().is_empty())
+            && (self.tracer_records()
+                || self.beginning.load(Relaxed) != 0
+                || !self.events.lock().is_empty())
+    }
+
+    /// Calls `begin`, which makes an event or a tracer record unless it returns false, and has names of tasks remembered
+    /// from before that: a task that is recorded at once may end at once.
+    ///
+    /// # Errors
+    ///
+    /// Those of `begin`.
+    pub(super) fn begin_recorder(&self, begin: impl FnOnce() -> Result<bool>) -> Result {
+        self.beginning.fetch_add(1, Relaxed);
+        count_recorders(|n| n.saturating_add(1));
+        let begun = begin();
+        // By now it is seen by itself.
+        self.beginning.fetch_add(-1, Relaxed);
+        if begun != Ok(true) {
+            count_recorders(|n| n.saturating_sub(1));
+        }
+        begun.map(drop)
     }
 
     /// Enables `event`.
@@ -175,10 +196,20 @@ impl Instance {
         off: bool,
         f: impl FnOnce(&EventFile),
     ) -> Result {
+        self.begin_recorder(|| self.attach_first(event, off, f))
+    }
+
+    /// Does that, and returns whether it has attached the event.
+    fn attach_first(
+        &self,
+        event: &'static Event,
+        off: bool,
+        f: impl FnOnce(&EventFile),
+    ) -> Result<bool> {
         let mut files = self.events.lock();
         if let Some(file) = files.iter().find(|file| file.is_for(event)) {
             f(file);
-            return Ok(());
+            return Ok(false);
         }
         // SAFETY: The sink is a part of this instance, which outlives its files; the file is put into
         // a box before it is attached, and that goes only after `disable` took the probe off and
@@ -196,9 +227,7 @@ impl Instance {
         }
         self.attach(&file)?;
         files.push(file, GFP_KERNEL)?;
-        drop(files);
-        count_recorders(|n| n.saturating_add(1));
-        Ok(())
+        Ok(true)
     }
 
     /// Keeps `event` attached, for a trigger. If it is not enabled, it is attached without being recorded.

@@ -193,6 +193,8 @@ pub(crate) struct Instance {
     tracer: Mutex<&'static dyn Tracer>,
     /// Whether the tracer records anything by itself.
     tracer_records: Atomic<bool>,
+    /// Number of the events that are being attached and of the tracers that are being started.
+    beginning: Atomic<i32>,
     /// The number of [`CallLines`](crate::text::graph::CallLines) that the tracer may show; 0 for none.
     tracer_lines: Atomic<u32>,
     /// The options as they were before the tracer, which holds some of them.
@@ -275,6 +277,7 @@ impl Instance {
                 errors <- ErrorLog::new(),
                 tracer <- new_mutex!(tracers::NOP),
                 tracer_records: Atomic::new(false),
+                beginning: Atomic::new(0),
                 tracer_lines: Atomic::new(0),
                 options_before: Atomic::new(0),
                 functions,

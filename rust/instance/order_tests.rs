@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! KUnit tests of what comes before what: the turns of instances.
+//! KUnit tests of what comes before what: the turns of instances, and names of tasks before what records.
 
 use super::{
     registry,
     Instance, //
 };
-use crate::hooks::FunctionsFollower;
+use crate::{
+    events,
+    hooks::FunctionsFollower,
+    sources::dummy,
+    tasks::names,
+    tracers::{
+        self,
+        dummy::DummyTracer, //
+    }, //
+};
 use core::cell::Cell;
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
 };
 
 /// Returns whether `follower` is `inst`.
@@ -37,5 +49,39 @@ mod tests {
         });
         assert_eq!((removed.get(), turns.get()), (Some(Ok(())), 1));
         registry::remove(&stays)
+    }
+
+    #[test]
+    fn names_are_remembered_from_before_an_event_until_after_it() -> Result {
+        let event = events::by_name(dummy::NAMES.0, dummy::NAMES.1).ok_or(ENOENT)?;
+        let inst = registry::create(c"kunit-names")?;
+        assert!(!names::are_remembered());
+        inst.enable_event(event)?;
+        assert!(dummy::NAMED.load(Relaxed) && names::are_remembered());
+        // An event that is on stays one.
+        inst.enable_event(event)?;
+        // One that cannot be enabled is none.
+        let other = registry::create(c"kunit-other")?;
+        assert_eq!(other.enable_event(event).err(), Some(EBUSY));
+        inst.disable_events([event].into_iter())?;
+        assert!(!names::are_remembered());
+        registry::remove(&inst)?;
+        registry::remove(&other)
+    }
+
+    #[test]
+    fn names_are_remembered_from_before_a_tracer_until_after_it() -> Result {
+        static WORKS: DummyTracer = DummyTracer::new(false);
+        static FAILS: DummyTracer = DummyTracer::new(true);
+        let inst = registry::create(c"kunit-tracer")?;
+        for tracer in [&WORKS, &FAILS] {
+            assert!(!names::are_remembered());
+            let started = inst.set_tracer(tracer).is_ok();
+            assert!(tracer.named.load(Relaxed));
+            assert_eq!(names::are_remembered(), started);
+            inst.set_tracer(tracers::NOP)?;
+        }
+        assert!(!names::are_remembered());
+        registry::remove(&inst)
     }
 }

@@ -109,7 +109,15 @@ impl Instance {
         self.stop_tracer(&mut present);
         self.clear(CpuSel::All)?;
         self.hold_options(tracer)?;
-        let started = tracer.start(&self.host(self.options()));
+        let start = || tracer.start(&self.host(self.options()));
+        let started = match tracer.records() {
+            true => self.begin_recorder(|| {
+                start()?;
+                self.tracer_records.store(true, Relaxed);
+                Ok(true)
+            }),
+            false => start(),
+        };
         if started.is_err() {
             self.release_options(tracer);
             return started;
@@ -117,10 +125,6 @@ impl Instance {
         *present = tracer;
         let lines = tracer.call_lines().map_or(0, |lines| lines as u32);
         self.tracer_lines.store(lines, Relaxed);
-        if tracer.records() {
-            self.tracer_records.store(true, Relaxed);
-            enable::count_recorders(|n| n.saturating_add(1));
-        }
         Ok(())
     }
 

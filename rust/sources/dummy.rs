@@ -23,11 +23,16 @@ use crate::{
         Printer,
         Source, //
     },
-    kapi::percpu::CpuPin, //
+    kapi::percpu::CpuPin,
+    tasks::names, //
 };
 use kernel::{
     fmt,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
 /// System and name of the event.
@@ -57,6 +62,9 @@ impl SourceKind for Dummies {
     }
 }
 
+/// Whether names of tasks were remembered when the event was last attached.
+pub(crate) static NAMED: Atomic<bool> = Atomic::new(false);
+
 /// What [`beat`] records into.
 static TARGETS: RecordTargets = RecordTargets::none();
 
@@ -68,6 +76,7 @@ impl Source for DummySource {
         if TARGETS.may_be() {
             return Err(EBUSY);
         }
+        NAMED.store(names::are_remembered(), Relaxed);
         // SAFETY: `detach` removes it before it returns.
         unsafe { TARGETS.add(&to) }
     }

@@ -259,6 +259,12 @@ pub(crate) fn resize(places: usize) -> Result {
 /// or both; 0: nothing.
 static WANTED: SharedU64 = SharedU64::zero();
 
+/// Returns whether anything is remembered.
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) fn are_remembered() -> bool {
+    WANTED.load() != 0
+}
+
 /// Chooses what is remembered while there is a [`NameRecording`].
 pub(crate) fn remember(names: bool, tgids: bool) {
     let facts = if names { HAS_NAME } else { 0 } | if tgids { TGID } else { 0 };

@@ -7,6 +7,7 @@ use super::{
     Host,
     Tracer, //
 };
+use crate::tasks::names;
 use kernel::{
     prelude::*,
     sync::atomic::{
@@ -21,6 +22,8 @@ pub(crate) struct DummyTracer {
     pub(crate) fails: bool,
     /// Number of starts minus number of stops.
     pub(crate) running: Atomic<i32>,
+    /// Whether names of tasks were remembered when it was started.
+    pub(crate) named: Atomic<bool>,
 }
 
 impl DummyTracer {
@@ -29,6 +32,7 @@ impl DummyTracer {
         Self {
             fails,
             running: Atomic::new(0),
+            named: Atomic::new(false),
         }
     }
 }
@@ -38,7 +42,12 @@ impl Tracer for DummyTracer {
         "dummy"
     }
 
+    fn records(&self) -> bool {
+        true
+    }
+
     fn start(&self, host: &Host<'_>) -> Result {
+        self.named.store(names::are_remembered(), Relaxed);
         if self.fails || host.sink().buffers().subbuf_size() == 0 {
             return Err(EIO);
         }
