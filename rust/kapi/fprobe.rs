@@ -52,15 +52,15 @@ impl Release for c::rt_fprobe {
 unsafe impl TaskSharedObject for c::rt_fprobe {}
 
 impl FunctionProbe {
-    /// Returns one that is not registered. Process context.
+    /// Returns one that is not registered, of returns or of beginnings. Process context.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn new() -> Result<Self> {
+    pub(crate) fn new(is_of_returns: bool) -> Result<Self> {
         // INVARIANT: It is not registered.
         Ok(Self {
-            probe: c::rt_fprobe_get().ok_or(ENOMEM)?,
+            probe: c::rt_fprobe_get(is_of_returns).ok_or(ENOMEM)?,
             is_registered: false,
             left: None,
         })
@@ -72,7 +72,8 @@ impl FunctionProbe {
     ///
     /// # Errors
     ///
-    /// `ENOENT` when there is no such function, `EPERM` in a kernel that is locked down, `ENOMEM`.
+    /// `ENOENT` when there is no such function, `EPERM` in a kernel that is locked down, `EINVAL` for a probe that was
+    /// made for the other end of calls, `ENOMEM`.
     ///
     /// # Safety
     ///

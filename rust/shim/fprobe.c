@@ -19,23 +19,29 @@ struct rt_fprobe {
 	unsigned long function;
 	/* What the kernel has missed before it was registered for the last time. */
 	unsigned long missed;
+	bool returns;
 	struct rt_fprobe *next;
 };
 
-static struct rt_fprobe *rt_fprobes;
+/* Those that are not for returns, and those that are. */
+static struct rt_fprobe *rt_fprobes[2];
 static DEFINE_MUTEX(rt_fprobes_lock);
 
-struct rt_fprobe *rt_fprobe_get(void)
+struct rt_fprobe *rt_fprobe_get(bool returns)
 {
 	struct rt_fprobe *probe;
 
 	mutex_lock(&rt_fprobes_lock);
-	probe = rt_fprobes;
+	probe = rt_fprobes[returns];
 	if (probe)
-		rt_fprobes = probe->next;
+		rt_fprobes[returns] = probe->next;
 	mutex_unlock(&rt_fprobes_lock);
-	if (!probe)
-		return kzalloc(sizeof(*probe), GFP_KERNEL);
+	if (!probe) {
+		probe = kzalloc(sizeof(*probe), GFP_KERNEL);
+		if (!probe)
+			return NULL;
+		probe->returns = returns;
+	}
 	probe->missed = 0;
 	probe->probe.nmissed = 0;
 	return probe;
@@ -44,19 +50,25 @@ struct rt_fprobe *rt_fprobe_get(void)
 void rt_fprobe_put(struct rt_fprobe *probe)
 {
 	mutex_lock(&rt_fprobes_lock);
-	probe->next = rt_fprobes;
-	rt_fprobes = probe;
+	probe->next = rt_fprobes[probe->returns];
+	rt_fprobes[probe->returns] = probe;
 	mutex_unlock(&rt_fprobes_lock);
+}
+
+static void rt_fprobe_free_all(struct rt_fprobe *probe)
+{
+	while (probe) {
+		struct rt_fprobe *next = probe->next;
+
+		kfree(probe);
+		probe = next;
+	}
 }
 
 void rt_fprobe_exit(void)
 {
-	while (rt_fprobes) {
-		struct rt_fprobe *probe = rt_fprobes;
-
-		rt_fprobes = probe->next;
-		kfree(probe);
-	}
+	rt_fprobe_free_all(rt_fprobes[false]);
+	rt_fprobe_free_all(rt_fprobes[true]);
 }
 
 static int rt_fprobe_hit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
@@ -124,6 +136,8 @@ int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 
 	if (ret)
 		return ret;
+	if (probe->returns != (words >= 0))
+		return -EINVAL;
 	probe->data = data;
 	probe->generation = ktime_get_ns();
 	probe->missed += probe->probe.nmissed;
@@ -151,7 +165,7 @@ unsigned long rt_fprobe_missed(const struct rt_fprobe *probe)
 	return probe->missed + probe->probe.nmissed;
 }
 #else
-struct rt_fprobe *rt_fprobe_get(void)
+struct rt_fprobe *rt_fprobe_get(bool returns)
 {
 	return NULL;
 }

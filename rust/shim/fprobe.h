@@ -15,10 +15,12 @@ enum { RT_FPROBE_WORDS = 14 };
 
 /*
  * Structures with inline parts: one that is not registered, or NULL. It is given back
- * when it is not registered any more. Calls that have not returned may know its
- * address, so it is no other memory as long as this module is loaded.
+ * when it is not registered any more. Calls that have not returned may know the address
+ * of one for returns, so it is no other memory as long as this module is loaded, and is
+ * registered for nothing else: at their end the kernel would call the handler that it
+ * has not.
  */
-struct rt_fprobe *rt_fprobe_get(void);
+struct rt_fprobe *rt_fprobe_get(bool returns);
 void rt_fprobe_put(struct rt_fprobe *probe);
 /* Frees those that were given back. */
 void rt_fprobe_exit(void);
@@ -28,7 +30,8 @@ void rt_fprobe_exit(void);
  * functions, one at least, whose calls of hooks are there; if `words` is not negative
  * at their returns, and rtrace_function_begin() at their beginning, which can keep so
  * many, unless that is nothing of one function. With `placed` it is
- * rtrace_function_begin_at() instead. Returns 0, or an error.
+ * rtrace_function_begin_at() instead. Returns 0, or an error: -EINVAL if the structure
+ * is not one for returns and they are asked for, or the other way round.
  */
 int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 		       bool placed, unsigned long *addresses, int count);

@@ -98,7 +98,7 @@ impl FprobeHook {
         text.extend_from_slice(pattern.as_bytes(), GFP_KERNEL)?;
         Ok(Self {
             pattern: text,
-            probe: FunctionProbe::new()?,
+            probe: FunctionProbe::new(kept.is_some())?,
             entry: EntryCalls::none(),
             kept,
             lacks_symbol,

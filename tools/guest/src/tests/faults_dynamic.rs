@@ -3,7 +3,9 @@
 //! Event probes and events of programs with each allocation failing: with ENOMEM nothing is defined, and nothing is
 //! enabled.
 
+use super::dynamic::Tops;
 use super::faults::open;
+use super::fprobe_returns::BlockedReader;
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::faults::Faults;
@@ -11,12 +13,14 @@ use crate::program::{Program, SUM, WORD};
 use crate::soak;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
 
 pub const TESTS: &[Test] = &[
     test("faults.event_probes", 240, event_probes),
     test("faults.user_probes", 240, user_probes),
     test("faults.sibling_probes", 240, sibling_probes),
+    test("faults.entry_probes", 240, entry_probes),
 ];
 
 const LINES: &[(&str, &str)] = &[
@@ -174,4 +178,58 @@ fn sibling_probes(context: &Context) -> Check {
     probe.top.set(file, REMOVE)?;
     report.finish()?;
     probe.own.remove()
+}
+
+/// A definition at the beginning of a function, for which the kernel calls a probe of its own where there is no memory
+/// for the hook, takes the place of one at returns while a call is inside that began under that one.
+fn entry_probes(context: &Context) -> Check {
+    let faults = Faults::new()?;
+    let tops = Tops::cleared(context);
+    let (top, file) = (&tops.own, "dynamic_events");
+    // The kernel follows returns all the time.
+    if top.write(file, b"f:faults/other vfs_write%return").is_err() {
+        skip!("this kernel has no probes of functions");
+    }
+    top.set("events/faults/other/enable", "1")?;
+    let begin = || -> Check<BlockedReader> {
+        top.set(file, "f:faults/returns vfs_read%return")?;
+        top.set("events/faults/returns/enable", "1")?;
+        let reader = BlockedReader::new()?;
+        top.set("events/faults/returns/enable", "0")?;
+        top.set(file, "-:faults/returns")?;
+        top.set(file, "f:faults/probe vfs_fallocate")?;
+        Ok(reader)
+    };
+    let reader = RefCell::new(Some(begin()?));
+    let without_hook = Cell::new(0);
+    let path = top.file(ENABLE);
+    let tally = faults.exhaust_by(
+        "enable",
+        |n| if n < 100 { 1 } else { faults.sparse(n) },
+        || {
+            let mut file = open(&path, true, 0)?;
+            Ok(file.write(b"1").map(drop)?)
+        },
+        |result| {
+            let functions = tops.reference.get("enabled_functions")?;
+            let line = functions
+                .lines()
+                .find(|line| line.starts_with("vfs_fallocate "));
+            if line.is_some_and(|line| line.contains("fprobe_ftrace_entry")) {
+                without_hook.set(without_hook.get() + 1);
+            }
+            reader.take().map_or(Ok(()), BlockedReader::end)?;
+            if result.is_ok() {
+                top.set(ENABLE, "0")?;
+            }
+            top.set(file, REMOVE)?;
+            reader.replace(Some(begin()?));
+            Ok(())
+        },
+    )?;
+    reader.take().map_or(Ok(()), BlockedReader::end)?;
+    top.set("events/faults/other/enable", "0")?;
+    println!("{tally:?}, {} times without the hook", without_hook.get());
+    ensure!(without_hook.get() > 0, "the hook has always had its memory");
+    Ok(())
 }

@@ -19,14 +19,14 @@ pub const TESTS: &[Test] = &[test("fprobe.returns_of_before", 60, returns_of_bef
 const FILE: &str = "dynamic_events";
 
 /// A thread that is inside `vfs_read` until it is told to return.
-struct BlockedReader {
+pub struct BlockedReader {
     thread: u32,
     reader: JoinHandle<()>,
     end: UnixStream,
 }
 
 impl BlockedReader {
-    fn new() -> Check<Self> {
+    pub fn new() -> Check<Self> {
         let (end, mut other) = UnixStream::pair().map_err(|e| format!("socketpair: {e}"))?;
         let (tell, told) = mpsc::channel();
         let reader = thread::spawn(move || {
@@ -43,7 +43,7 @@ impl BlockedReader {
     }
 
     /// Has it return, and waits for its end.
-    fn end(mut self) -> Check {
+    pub fn end(mut self) -> Check {
         self.end
             .write_all(&[0])
             .map_err(|e| format!("write: {e}"))?;
