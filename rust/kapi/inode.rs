@@ -247,14 +247,25 @@ impl Release for bindings::inode {
 pub(super) struct InodeLock<'a, N: Send + Sync + 'static>(Inode<'a, N>);
 
 impl<'a, N: Send + Sync + 'static> InodeLock<'a, N> {
-    /// Lockdep subclasses by depth: 0 is the folder that `mkdir` makes. Subclass 1 is what the VFS
-    /// uses for its parent.
+    /// What the VFS uses as the subclass of a parent.
+    const PARENT: u32 = 1;
+
+    /// Lockdep subclasses by depth: 0 is the folder that `mkdir` makes, whose parent the VFS has locked.
     const SUBCLASS: [u32; 4] = [0, 2, 3, 4];
 
     /// Locks `inode`, that of a folder that is `depth` below an instance's own.
     pub(super) fn new(inode: Inode<'a, N>, depth: usize) -> Self {
         let subclass = Self::SUBCLASS.get(depth).or(Self::SUBCLASS.last());
-        c::rt_inode_lock_nested(inode.any(), subclass.copied().unwrap_or(0));
+        Self::nested(inode, subclass.copied().unwrap_or(0))
+    }
+
+    /// Locks `inode`, that of a folder from which something is removed.
+    pub(super) fn of_parent(inode: Inode<'a, N>) -> Self {
+        Self::nested(inode, Self::PARENT)
+    }
+
+    fn nested(inode: Inode<'a, N>, subclass: u32) -> Self {
+        c::rt_inode_lock_nested(inode.any(), subclass);
         Self(inode)
     }
 }

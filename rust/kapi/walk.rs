@@ -89,10 +89,20 @@ impl<N: Send + Sync + 'static> FoundDentry<'_, N> {
         }
     }
 
-    /// Removes it with all that is in it. A program that has a file of it open keeps that file.
+    /// Removes it with all that is in it, unless another task has. A program that has a file of it open keeps that
+    /// file.
     pub(crate) fn remove(&self) {
-        // SAFETY: The dentry is valid, and no lock is held that removal takes (invariant). When it was
-        // removed before, nothing is done.
-        unsafe { bindings::simple_recursive_removal(self.0.as_raw(), None) };
+        let Some(parent) = self.0.parent().inode() else {
+            return;
+        };
+        let _lock = InodeLock::of_parent(parent);
+        // A task that removes this one, or a folder that this is in, unhashes it with this lock held. After that the
+        // parent may have no link left that could go with this one.
+        if !self.0.is_hashed() {
+            return;
+        }
+        // SAFETY: The dentry is valid and hashed, its parent is locked until the end of the function, and no other
+        // lock is held that removal takes (invariant).
+        unsafe { bindings::locked_recursive_removal(self.0.as_raw(), None) };
     }
 }

@@ -84,6 +84,11 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
         Self(load!(self, d_parent), PhantomData)
     }
 
+    /// Returns whether lookups find it. The lock of its parent is held, with which alone this changes.
+    pub(in crate::kapi) fn is_hashed(self) -> bool {
+        !load!(self, d_hash).pprev.is_null()
+    }
+
     /// Returns its superblock.
     pub(in crate::kapi) fn superblock(self) -> Superblock<'a, N> {
         // INVARIANT: A dentry keeps its superblock, which is of that kind (invariant).

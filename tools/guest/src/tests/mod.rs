@@ -19,6 +19,7 @@ mod dynamic;
 mod dynamic_counts;
 mod dynamic_idle;
 mod dynamic_many;
+mod dynamic_removed;
 mod ends;
 mod entries;
 mod eprobes;
@@ -310,6 +311,7 @@ const GROUPS: &[&[Test]] = &[
     dynamic_counts::TESTS,
     dynamic_idle::TESTS,
     dynamic_many::TESTS,
+    dynamic_removed::TESTS,
     ends::TESTS,
     shared_names::TESTS,
     siblings::TESTS,
