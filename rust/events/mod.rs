@@ -374,8 +374,8 @@ impl HeldDesc<'_> {
     }
 }
 
-/// Waits until no probe that was detached before still runs, which may take a while. Process
-/// context.
+/// Waits until no probe that was detached before still runs, and no writer that ran before with preemption disabled,
+/// which may take a while. Process context.
 pub(crate) fn synchronize() {
     c::rt_tracepoint_synchronize();
 }

@@ -287,7 +287,10 @@ bool rt_module_event(struct module *module, unsigned int index,
 /* Whether a module was built apart from the kernel, by other headers perhaps. */
 bool rt_module_is_foreign(const struct module *module);
 
-/* Waits until no probe that was unregistered before still runs. */
+/*
+ * Waits until no probe that was unregistered before still runs, and no code that ran with
+ * preemption disabled.
+ */
 void rt_tracepoint_synchronize(void);
 
 /*

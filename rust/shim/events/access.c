@@ -4,6 +4,7 @@
  * Sorted by name.
  */
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/tracepoint.h>
 #include "../events.h"
 
@@ -89,8 +90,15 @@ bool rt_module_is_foreign(const struct module *module)
 	return test_bit(TAINT_OOT_MODULE, &module->taints);
 }
 
-/* Inline. */
+/*
+ * Inline. What records without a tracepoint has preemption disabled, and RCU alone promises
+ * to wait for that. SRCU has it do so meanwhile, as it is made now: nothing is left to
+ * wait for in the end.
+ */
 void rt_tracepoint_synchronize(void)
 {
+	unsigned long begin = get_state_synchronize_rcu();
+
 	tracepoint_synchronize_unregister();
+	cond_synchronize_rcu(begin);
 }
