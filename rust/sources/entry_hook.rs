@@ -336,7 +336,7 @@ impl EntryCalls {
     /// # Errors
     ///
     /// `ENODEV` in a kernel whose hooks get no arguments, `EPERM` in one that is locked down, `ENOMEM`, and `EINVAL` for
-    /// a function that cannot be traced: it is not hit.
+    /// a function that cannot be traced: it is not hit, and no hit is recorded any more.
     ///
     /// # Safety
     ///
@@ -362,6 +362,9 @@ impl EntryCalls {
             Ok(()) => self.0 = ptr::from_ref(recorder),
             Err(error) => {
                 let _ = all.users.pop();
+                drop(all);
+                // Functions that called the hook already have found it in the table that was taken back.
+                grace::writers_left();
                 return Err(error);
             }
         }
