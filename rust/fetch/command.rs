@@ -68,6 +68,31 @@ impl<'a> DefiningLine<'a> {
     }
 }
 
+/// Writes as much of a name as there is room for.
+pub(super) struct ShortName<'a> {
+    w: &'a mut dyn Write,
+    len: usize,
+}
+
+impl<'a> ShortName<'a> {
+    /// Returns one of which nothing is written.
+    pub(super) fn new(w: &'a mut dyn Write) -> Self {
+        Self { w, len: 0 }
+    }
+}
+
+impl Write for ShortName<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            self.len = self.len.saturating_add(c.len_utf8());
+            if self.len < LONGEST_NAME {
+                self.w.write_char(c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What a probe is put on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbePlace<'a> {
@@ -218,18 +243,19 @@ impl<'a> Head<'a> {
 
     /// Writes the name of an event that has none of its own. Fails when `w` does.
     pub(crate) fn write_default_name(&self, w: &mut dyn Write) -> fmt::Result {
-        w.write_char(if self.returns { 'r' } else { 'p' })?;
+        let mut short = ShortName::new(w);
+        short.write_char(if self.returns { 'r' } else { 'p' })?;
         match self.place {
-            ProbePlace::Address(address) => write!(w, "_{address:#x}"),
+            ProbePlace::Address(address) => write!(short, "_{address:#x}"),
             ProbePlace::Symbol { name, offset } => {
-                w.write_char('_')?;
+                short.write_char('_')?;
                 for byte in name.chars() {
-                    w.write_char(match byte {
+                    short.write_char(match byte {
                         ':' | '.' | '*' => '_',
                         other => other,
                     })?;
                 }
-                write!(w, "_{offset}")
+                write!(short, "_{offset}")
             }
         }
     }

@@ -758,6 +758,15 @@ fn names_and_places() {
     text.push(' ');
     head.write_default_name(&mut text).unwrap();
     assert_eq!(text, "mod:sym+16 r_mod_sym_16");
+    let long = format!("p mod:{}", "x".repeat(57));
+    let head = Head::parse(&long).unwrap().unwrap();
+    let mut text = String::new();
+    head.write_default_name(&mut text).unwrap();
+    assert_eq!(text, format!("p_mod_{}", "x".repeat(57)));
+    let head = Head::parse("r sym+123456").unwrap().unwrap();
+    let mut text = String::new();
+    head.write_default_name(&mut text).unwrap();
+    assert_eq!(text, "r_sym_123456");
     assert!(Head::parse("p").unwrap().is_none());
     assert!(Head::parse("f vfs_read").unwrap().is_none());
     assert!(Head::parse("p /bin/sh:0x10").unwrap().is_none());

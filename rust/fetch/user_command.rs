@@ -7,7 +7,8 @@ use super::{
     command::{
         words,
         LineWord,
-        ProbeNames, //
+        ProbeNames,
+        ShortName, //
     },
     error::{
         ProbeError,
@@ -23,9 +24,6 @@ use core::fmt::{
 
 /// The group of an event that names none.
 pub(crate) const GROUP: &str = "uprobes";
-
-/// A name has fewer bytes.
-const LONGEST_NAME: usize = 64;
 
 /// Where in a file such a probe is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +157,7 @@ impl<'a> UserHead<'a> {
         let path = self.path.text;
         let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
         let name = name.split(['.', '-', '_']).next().unwrap_or_default();
-        let mut short = ShortName { w, len: 0 };
+        let mut short = ShortName::new(w);
         write!(short, "p_{name}_{offset:#x}")
     }
 }
@@ -167,24 +165,6 @@ impl<'a> UserHead<'a> {
 /// Returns whether names of functions begin so.
 fn is_first_of_name(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
-}
-
-/// Writes as much of a name as there is room for.
-struct ShortName<'a> {
-    w: &'a mut dyn Write,
-    len: usize,
-}
-
-impl Write for ShortName<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for c in text.chars() {
-            self.len = self.len.saturating_add(c.len_utf8());
-            if self.len < LONGEST_NAME {
-                self.w.write_char(c)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl UserPlace {
