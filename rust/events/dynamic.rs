@@ -7,12 +7,12 @@
 //! (`reuse`). Called by `sources`.
 
 use super::{
-    by_name,
     groups::{
         self,
         with_ids,
         GROUPS, //
     },
+    is_taken,
     next_id,
     publish,
     Event,
@@ -40,7 +40,7 @@ pub(crate) fn next_serial() -> u64 {
 ///
 /// # Errors
 ///
-/// `EEXIST` when an event of this name can be enabled, `ENOMEM`, and `ENOSPC` when there are too many events.
+/// `EEXIST` when the name [`is_taken`], `ENOMEM`, and `ENOSPC` when there are too many events.
 pub(crate) fn define(
     names: (&str, &str),
     size: u32,
@@ -64,7 +64,7 @@ pub(crate) fn define_of(
     with_ids(|| {
         let made = source()?;
         let _groups = GROUPS.lock();
-        if by_name(names.0, names.1).is_some() {
+        if is_taken(names.0, names.1) {
             return Err(EEXIST);
         }
         let mut new = Event::with_source(next_id()?, names, size, made)?;

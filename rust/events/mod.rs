@@ -79,10 +79,17 @@ use self::{
     tracepoints::Tracepoint, //
 };
 use crate::{
-    event::field::{
-        self,
-        Field,
-        COMMON_SIZE, //
+    event::{
+        field::{
+            self,
+            Field,
+            COMMON_SIZE, //
+        },
+        format::{
+            Internal,
+            INTERNAL,
+            INTERNAL_SYSTEM, //
+        }, //
     },
     kapi::{
         c,
@@ -397,6 +404,12 @@ pub(crate) fn by_id(id: u16) -> Option<&'static Event> {
 /// Returns the event of this name that can be enabled.
 pub(crate) fn by_name(system: &str, name: &str) -> Option<&'static Event> {
     all().find(|event| event.name() == name && event.system() == system)
+}
+
+/// Returns whether an event of this name can be enabled, or records have it that no tracepoint makes.
+pub(crate) fn is_taken(system: &str, name: &str) -> bool {
+    let is_called = |record: &&Internal| record.name == name;
+    system == INTERNAL_SYSTEM && INTERNAL.iter().any(is_called) || by_name(system, name).is_some()
 }
 
 /// Returns the first event that each system ever had, from the id `from` on, of the systems with an

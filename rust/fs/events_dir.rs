@@ -28,9 +28,11 @@ use super::{
 use crate::{
     event::format::{
         self,
+        Internal,
         INTERNAL_SYSTEM, //
     },
     events::{
+        Event,
         IdRef,
         CAPACITY,
         FIRST_ID,
@@ -189,20 +191,36 @@ fn files(arg: Arg) -> Files {
     }
 }
 
+/// Returns the records in the folder of a system that no tracepoint makes. Their table is in the order of names.
+fn records(system: u16) -> &'static [&'static Internal] {
+    match system {
+        INTERNAL_ID => &format::INTERNAL,
+        _ => &[],
+    }
+}
+
+/// Returns the events in the folder of a system; users may define some in that of the records, too.
+fn events_of(system: u16) -> Option<impl Iterator<Item = &'static Event>> {
+    let system = match system {
+        INTERNAL_ID => INTERNAL_SYSTEM,
+        first => crate::events::by_id(first)?.system(),
+    };
+    Some(crate::events::all().filter(move |event| event.system() == system))
+}
+
 /// Returns what the folder called `name` in that of `arg` is about.
 fn folder(arg: Arg, name: &[u8]) -> Option<Arg> {
     match arg {
         Arg::Whole if name == INTERNAL_SYSTEM.as_bytes() => Some(Arg::System(INTERNAL_ID)),
         Arg::Whole => crate::events::system_by_name(name).map(|first| Arg::System(first.id())),
-        Arg::System(INTERNAL_ID) => format::INTERNAL
-            .iter()
-            .find(|entry| entry.name.as_bytes() == name)
-            .map(|entry| Arg::Event(entry.id)),
-        Arg::System(first) => {
-            let system = crate::events::by_id(first)?.system();
-            crate::events::all()
-                .find(|event| event.name().as_bytes() == name && event.system() == system)
-                .map(|event| Arg::Event(event.id()))
+        Arg::System(system) => {
+            let mut records = records(system).iter();
+            if let Some(record) = records.find(|record| record.name.as_bytes() == name) {
+                return Some(Arg::Event(record.id));
+            }
+            let mut events = events_of(system)?;
+            let found = events.find(|event| event.name().as_bytes() == name);
+            found.map(|event| Arg::Event(event.id()))
         }
         _ => None,
     }
@@ -216,29 +234,26 @@ fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) 
             if from == INTERNAL_ID && !say(INTERNAL_ID, INTERNAL_SYSTEM) {
                 return;
             }
-            let _ = crate::events::systems(from).all(|first| say(first.id(), first.system()));
+            // That one is in the list already.
+            let mut others =
+                crate::events::systems(from).filter(|first| first.system() != INTERNAL_SYSTEM);
+            let _ = others.all(|first| say(first.id(), first.system()));
         }
-        Arg::System(INTERNAL_ID) => {
+        Arg::System(system) => {
             let mut rest = from;
-            // Their table is in the order of names.
-            while let Some(entry) = format::INTERNAL
+            while let Some(record) = records(system)
                 .iter()
-                .filter(|entry| entry.id >= rest)
-                .min_by_key(|entry| entry.id)
+                .filter(|record| record.id >= rest)
+                .min_by_key(|record| record.id)
             {
-                if !say(entry.id, entry.name) {
+                if !say(record.id, record.name) {
                     return;
                 }
-                rest = entry.id.wrapping_add(1);
+                rest = record.id.wrapping_add(1);
             }
-        }
-        Arg::System(first) => {
-            let Some(system) = crate::events::by_id(first).map(|first| first.system()) else {
-                return;
-            };
-            let _ = crate::events::all()
-                .filter(|event| event.id() >= from && event.system() == system)
-                .all(|event| say(event.id(), event.name()));
+            let events = events_of(system).into_iter().flatten();
+            let mut rest = events.filter(|event| event.id() >= from);
+            let _ = rest.all(|event| say(event.id(), event.name()));
         }
         _ => {}
     }
@@ -246,28 +261,25 @@ fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) 
 
 impl Listing for FileNode {
     fn look_up(&self, name: &[u8]) -> Result<Option<(u16, ListedNode<Self>)>> {
-        let files = (0..).zip(files(self.arg));
-        for (place, (file, handler)) in files {
-            if file.to_bytes() == name {
-                let listed = ListedNode::File {
-                    mode: handler.mode(),
-                    operations: handler.operations(),
-                    node: node(&self.inst, self.arg, Some(handler))?,
-                };
-                return Ok(Some((place, listed)));
-            }
+        // First, as in ftrace: users may call an event or a group like a file.
+        if let Some(arg @ (Arg::System(id) | Arg::Event(id))) = folder(self.arg, name) {
+            let listed = ListedNode::Folder {
+                mode: FOLDER_MODE,
+                node: node(&self.inst, arg, None)?,
+            };
+            return Ok(Some((place_of(id), listed)));
         }
-        let Some(arg) = folder(self.arg, name) else {
+        let mut files = (0..).zip(files(self.arg));
+        let Some((place, (_, handler))) = files.find(|(_, (file, _))| file.to_bytes() == name)
+        else {
             return Ok(None);
         };
-        let (Arg::System(id) | Arg::Event(id)) = arg else {
-            return Ok(None);
+        let listed = ListedNode::File {
+            mode: handler.mode(),
+            operations: handler.operations(),
+            node: node(&self.inst, self.arg, Some(handler))?,
         };
-        let listed = ListedNode::Folder {
-            mode: FOLDER_MODE,
-            node: node(&self.inst, arg, None)?,
-        };
-        Ok(Some((place_of(id), listed)))
+        Ok(Some((place, listed)))
     }
 
     fn list(&self, from: u16, say: &mut dyn FnMut(&ListedName<'_>) -> bool) {

@@ -10,6 +10,7 @@ use super::{
     superblock::TYPE, //
 };
 use crate::{
+    event::format::INTERNAL_SYSTEM,
     events::{
         self,
         Event, //
@@ -33,7 +34,8 @@ fn for_each_instance(mut look: impl FnMut(&FoundDentry<'_, FileNode>)) {
 
 /// Removes the folders of `event`, which cannot be enabled any more. Needs no memory.
 pub(crate) fn remove_event(event: &'static Event) {
-    let last = !events::all().any(|other| other.system() == event.system());
+    let stays = |other: &Event| other.system() == event.system();
+    let last = event.system() != INTERNAL_SYSTEM && !events::all().any(stays);
     for_each_instance(|events| {
         // A lookup that began while the event could still be enabled holds the lock, and is over
         // then.

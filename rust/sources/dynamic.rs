@@ -157,14 +157,16 @@ impl DefinitionContext<'_> {
         (group, name): (&str, &str),
         (line, layout): (&str, &ProbeLayout),
     ) -> Result<Option<&Definition>, ProbeRefusal> {
-        let Some(event) = events::by_name(group, name) else {
-            return Ok(None);
+        let exists = ProbeRefusal::exists(ProbeError::EventExists, 0);
+        let event = match events::by_name(group, name) {
+            Some(event) => event,
+            None if events::is_taken(group, name) => return Err(exists),
+            None => return Ok(None),
         };
         let is_it = |known: &&Definition| {
             ptr::eq(known.event, event) && known.kind.author() == kind.author()
         };
         let mut siblings = self.known.iter().filter(is_it);
-        let exists = ProbeRefusal::exists(ProbeError::EventExists, 0);
         let first = siblings.next().ok_or(exists)?;
         first.probe.layout().accepts(line, layout)?;
         match Iterator::chain([first].into_iter(), siblings)

@@ -124,7 +124,7 @@ fn create(head: EventHead<'_>, making: &DefinitionContext<'_>) -> Result<Definit
     })?;
     drop(types);
     let names = (names.group.unwrap_or(GROUP), names.event.unwrap_or(name));
-    if events::by_name(names.0, names.1).is_some() {
+    if events::is_taken(names.0, names.1) {
         let error = ProbeError::EventExists;
         return Err(refused(ProbeRefusal::with(error, 0, Code::Exists)));
     }

@@ -48,7 +48,6 @@ use crate::{
         wprobe::WatchHook, //
     }, //
 };
-use core::ptr;
 use kernel::{
     fmt::Write,
     prelude::*, //
@@ -159,9 +158,10 @@ fn create(
         )
     })?;
     drop(types);
-    if let Some(event) = events::by_name(group, name) {
-        let mut known = making.known.iter();
-        return Err(match known.find(|known| ptr::eq(known.event, event)) {
+    if events::is_taken(group, name) {
+        let is_it =
+            |known: &&Definition| (known.event.system(), known.event.name()) == (group, name);
+        return Err(match making.known.iter().find(is_it) {
             Some(known) if known.kind.author() == Wprobes.author() => RefusedLine {
                 error: EBUSY,
                 ..refused(ProbeRefusal::new(ProbeError::WatchSibling, 0))
