@@ -56,8 +56,8 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
-/// A line has fewer bytes.
-const LONGEST_LINE: usize = 4094;
+/// A line has at most so many bytes, with the one that ends it.
+const LONGEST_LINE: usize = 4095;
 
 /// The files of any kernel.
 static ENTRIES: &[TreeEntry] = &[
@@ -180,14 +180,19 @@ impl DynamicFile {
     fn obey(&self, at: &FileIdentity<'_>, line: &[u8]) -> Result {
         let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
         let command = skip_spaces(line);
+        // As in ftrace, a blank before some lines makes others of them.
+        let is_deletion = match line.first() {
+            Some(b'!') => self.file == ControlledEvents::All,
+            first => first == Some(&b'-'),
+        };
         match self.file {
             ControlledEvents::Synthetic if command.is_empty() => return Ok(()),
             ControlledEvents::Synthetic => return told(at, command, synthetic::obey(command)),
             ControlledEvents::All if command.starts_with(MARK.as_bytes()) => {
                 return told(at, command, synthetic::obey_dynamic(command));
             }
-            ControlledEvents::All if command.starts_with(user_events::MARK.as_bytes()) => {
-                return sources::user_events::obey_dynamic(command);
+            ControlledEvents::All if line.starts_with(user_events::MARK.as_bytes()) => {
+                return sources::user_events::obey_dynamic(line);
             }
             ControlledEvents::All | ControlledEvents::Kprobes | ControlledEvents::Uprobes => {}
         }
@@ -203,7 +208,11 @@ impl DynamicFile {
             return Ok(());
         }
         let text = core::str::from_utf8(&joined).map_err(|_| EINVAL)?;
-        dynamic::obey(self.file, text, &is_ambiguous).map_err(|refused| {
+        if is_deletion {
+            return dynamic::delete(self.file, text);
+        }
+        let obeyed = dynamic::obey(self.file, text, &is_ambiguous);
+        let is_of_a_kind = obeyed.map_err(|refused| {
             for entry in refused.entries.into_iter().flatten() {
                 let refused = CommandRefusal {
                     author: entry.author,
@@ -214,8 +223,26 @@ impl DynamicFile {
                 at.inst.errors().add(refused, command);
             }
             refused.error
-        })
+        })?;
+        if is_of_a_kind {
+            return Ok(());
+        }
+        if self.file == ControlledEvents::All {
+            let refused = CommandRefusal {
+                author: "dynevent",
+                error: "No matching dynamic event type",
+                at: 0,
+            };
+            at.inst.errors().add(refused, line);
+        }
+        Err(EINVAL)
     }
+}
+
+/// Says that a line is too long, and returns the error.
+fn too_long() -> Error {
+    pr_warn!("Line length is too long: Should be less than 4094\n");
+    EINVAL
 }
 
 /// Tells `error_log` why a line of a synthetic event was refused.
@@ -279,19 +306,20 @@ impl TraceFile for DynamicFile {
             loop {
                 let part = rest.get(from..).unwrap_or_default();
                 let end = part.iter().position(|byte| *byte == b'\n');
-                let Some(end) = end.or(is_last.then_some(part.len())) else {
-                    break;
+                let (end, len) = match end {
+                    Some(end) => (end, end.saturating_add(1)),
+                    None if is_last => (part.len(), part.len()),
+                    None => break,
                 };
-                if end >= LONGEST_LINE {
-                    pr_warn!("Line length is too long: Should be less than {LONGEST_LINE}\n");
-                    return Err(EINVAL);
+                if len > LONGEST_LINE {
+                    return Err(too_long());
                 }
                 let line = part.get(..end).unwrap_or_default();
                 if line.contains(&0) {
                     return Err(EINVAL);
                 }
                 self.obey(at, line)?;
-                from = from.saturating_add(end).saturating_add(1);
+                from = from.saturating_add(len);
                 if from >= rest.len() {
                     break;
                 }
@@ -300,9 +328,9 @@ impl TraceFile for DynamicFile {
             let mut kept = KVec::new();
             kept.extend_from_slice(rest.get(from..).unwrap_or_default(), GFP_KERNEL)?;
             rest = kept;
+            // More comes.
             if rest.len() >= LONGEST_LINE {
-                pr_warn!("Line length is too long: Should be less than {LONGEST_LINE}\n");
-                return Err(EINVAL);
+                return Err(too_long());
             }
         }
         *pos = pos.saturating_add_unsigned(done as u64);

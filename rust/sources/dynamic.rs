@@ -226,30 +226,20 @@ pub(super) fn exit() {
     drop(leaving);
 }
 
-/// Obeys a line, whose words are joined by one blank each. `is_ambiguous` says whether the kernel has more
-/// than one function of a name.
+/// Obeys a line that defines an event, and returns whether it is of a kind that `file` has. Its words are joined by one
+/// blank each; `is_ambiguous` says whether the kernel has more than one function of a name.
 pub(crate) fn obey(
     file: ControlledEvents,
     line: &str,
     is_ambiguous: AmbiguityTest<'_>,
-) -> Result<(), RefusedLine> {
-    let all = file == ControlledEvents::All;
-    if line.starts_with('-') || all && line.starts_with('!') {
-        return delete(file, line).map_err(RefusedLine::from);
-    }
+) -> Result<bool, RefusedLine> {
     let line = DefiningLine::parse(line);
     for kind in KINDS.iter().filter(|kind| kind.is_in(file)) {
         if kind.create(line, is_ambiguous)? {
-            return Ok(());
+            return Ok(true);
         }
     }
-    match all {
-        true => {
-            let text = "No matching dynamic event type";
-            Err(RefusedLine::new(EINVAL, "dynevent", text, 0))
-        }
-        false => Err(EINVAL.into()),
-    }
+    Ok(false)
 }
 
 /// Adds the definition that `make` returns, which runs with the definitions locked.
@@ -413,12 +403,12 @@ fn remove(
     result
 }
 
-/// Deletes what a line of `file` selects, up to the first one that is enabled.
+/// Deletes what a line of `file` selects, up to the first one that is enabled. Its words are joined by one blank each.
 ///
 /// # Errors
 ///
 /// `EINVAL` for a wrong line, `ENOENT` if it selects nothing, `EBUSY`.
-fn delete(file: ControlledEvents, line: &str) -> Result {
+pub(crate) fn delete(file: ControlledEvents, line: &str) -> Result {
     let all = file == ControlledEvents::All;
     let mut words = words(line);
     let first = words.next().ok_or(EINVAL)?;
