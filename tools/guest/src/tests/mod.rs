@@ -18,6 +18,7 @@ mod descriptors;
 mod dynamic;
 mod dynamic_counts;
 mod dynamic_idle;
+mod dynamic_lines;
 mod dynamic_many;
 mod dynamic_removed;
 mod ends;
@@ -310,6 +311,7 @@ const GROUPS: &[&[Test]] = &[
     wakes::TESTS,
     dynamic_counts::TESTS,
     dynamic_idle::TESTS,
+    dynamic_lines::TESTS,
     dynamic_many::TESTS,
     dynamic_removed::TESTS,
     ends::TESTS,
