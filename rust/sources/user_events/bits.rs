@@ -59,10 +59,9 @@ struct RegisteredBit {
     tries: u8,
 }
 
-/// A bit in a memory that shall show whether an event is enabled.
+/// A bit in a memory that does not show what it shall.
 struct WantedBit {
     memory: ProgramMemory,
-    event: UserEventUse,
     bit: EnableBit,
     tries: u8,
 }
@@ -79,11 +78,18 @@ fn write(memory: &ProgramMemory, bit: EnableBit, on: bool) -> Result {
     memory.set_bit(address, bit, on)
 }
 
+/// Returns the event that the bit of a program shows, if it has registered this bit.
+fn event_of(memory: &ProgramMemory, bit: EnableBit) -> Option<UserEventUse> {
+    let programs = PROGRAMS.lock();
+    let mut known = programs.iter();
+    let known = known.find(|known| known.memory.is_same(memory))?;
+    let mut bits = known.bits.iter();
+    Some(bits.find(|known| known.bit == bit)?.event.clone())
+}
+
 /// Returns whether the program has registered this bit.
 pub(super) fn has(memory: &ProgramMemory, bit: EnableBit) -> bool {
-    let programs = PROGRAMS.lock();
-    let mut own = programs.iter().filter(|known| known.memory.is_same(memory));
-    own.any(|known| known.bits.iter().any(|known| known.bit == bit))
+    event_of(memory, bit).is_some()
 }
 
 /// Returns whether a program has registered.
@@ -229,7 +235,6 @@ fn take_wanted() -> Option<WantedBit> {
         let bit = bits.find(|bit| bit.tries != 0)?;
         Some(WantedBit {
             memory: known.memory.clone(),
-            event: bit.event.clone(),
             bit: bit.bit,
             tries: core::mem::take(&mut bit.tries),
         })
@@ -240,10 +245,11 @@ impl WantedBit {
     /// Sets or clears it. Returns whether it has to be tried again.
     fn write(&self) -> bool {
         let writing = WRITING.lock();
-        if !has(&self.memory, self.bit) {
+        // It may have been registered for another event since it was taken.
+        let Some(event) = event_of(&self.memory, self.bit) else {
             return false;
-        }
-        let on = self.event.is_enabled(&writing);
+        };
+        let on = event.is_enabled(&writing);
         let (address, bit) = self.bit.in_word();
         // A page that two programs share after a fork is not copied for nothing.
         self.memory.bit(address, bit) != Ok(on)
