@@ -76,6 +76,15 @@ impl ProgramMemory {
         to_result(c::rt_program_set_bit(&self.0, address, bit, on))
     }
 
+    /// Has the memory at `address` be there, to be written, now or later.
+    ///
+    /// # Errors
+    ///
+    /// `EAGAIN` when it is not there yet, and what the kernel says when that cannot be.
+    pub(crate) fn ask_for(&self, address: u64) -> Result {
+        to_result(c::rt_program_ask_for(&self.0, address as usize))
+    }
+
     /// Has the memory at `address` be there, to be written. Sleeps, as long as that takes.
     ///
     /// # Errors

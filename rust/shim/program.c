@@ -13,21 +13,32 @@ bool rt_program_is_gone(const struct mm_struct *mm)
 	return !atomic_read(&mm->mm_users);
 }
 
-/* Pins the page at `address`; 0, or an error of the two functions below. */
-static int rt_program_pin(struct mm_struct *mm, unsigned long address,
-			  unsigned int flags, struct page **page)
+/* Pins the page at `address`; 0, -EAGAIN, -ESRCH or an error of the kernel. */
+static int rt_program_try_pin(struct mm_struct *mm, unsigned long address,
+			      unsigned int flags, struct page **page)
 {
 	long pinned = 0;
 
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
 	if (mmap_read_trylock(mm)) {
-		pinned = pin_user_pages_remote(mm, address, 1, flags | FOLL_NOFAULT,
-					       page, NULL);
+		pinned = pin_user_pages_remote(mm, address, 1, flags, page, NULL);
 		mmap_read_unlock(mm);
 	}
 	mmput_async(mm);
-	return pinned == 1 ? 0 : -EAGAIN;
+	if (pinned < 0)
+		return pinned;
+	return pinned ? 0 : -EAGAIN;
+}
+
+/* The same without a wait; 0, or an error of the two functions below. */
+static int rt_program_pin(struct mm_struct *mm, unsigned long address,
+			  unsigned int flags, struct page **page)
+{
+	int ret = rt_program_try_pin(mm, address, flags | FOLL_NOFAULT, page);
+
+	/* What the kernel says of a page that is not there is not whether it can be. */
+	return ret && ret != -ESRCH ? -EAGAIN : ret;
 }
 
 /* Where in its page the 8 bytes are that `address` is in. */
@@ -68,6 +79,16 @@ int rt_program_set_bit(struct mm_struct *mm, unsigned long address,
 	kunmap_local(place);
 	unpin_user_pages_dirty_lock(&page, 1, true);
 	return 0;
+}
+
+int rt_program_ask_for(struct mm_struct *mm, unsigned long address)
+{
+	struct page *page;
+	int ret = rt_program_try_pin(mm, address, FOLL_WRITE | FOLL_NOWAIT, &page);
+
+	if (!ret)
+		unpin_user_page(page);
+	return ret;
 }
 
 int rt_program_fault_in(struct mm_struct *mm, unsigned long address)

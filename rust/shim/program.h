@@ -21,6 +21,12 @@ int rt_program_bit(struct mm_struct *mm, unsigned long address, unsigned int bit
 int rt_program_set_bit(struct mm_struct *mm, unsigned long address,
 		       unsigned int bit, bool set);
 
+/*
+ * Flags: has the page at `address` be there to be written; asks for it and returns
+ * -EAGAIN if it has to be waited for, or the memory is locked.
+ */
+int rt_program_ask_for(struct mm_struct *mm, unsigned long address);
+
 /* Flags: has the page at `address` be there to be written. Sleeps, as long as that takes. */
 int rt_program_fault_in(struct mm_struct *mm, unsigned long address);
 

@@ -346,11 +346,11 @@ impl Source for UserEventSource {
 /// Has no program followed any more, by probes on events that are still there; no event is enabled any more, and there
 /// is no [`UserEventWork`].
 pub(super) fn leave_programs() {
-    // All bits are 0 then, also those of programs that are copied meanwhile.
+    // All bits are 0 then, also those of programs that are copied meanwhile, but in pages that do not come.
     bits::bring();
     let watch = CHANGES.lock().watch.take();
     drop(watch);
-    bits::bring();
+    bits::bring_at_last();
 }
 
 /// Forgets programs and definitions, after [`leave_programs`].

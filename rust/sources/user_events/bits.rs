@@ -3,7 +3,8 @@
 //! The bits in the memory of programs that are set while an event is enabled.
 //!
 //! A bit is set where that takes no wait: a user who enables an event must not wait for a program. Where the page is
-//! not there, or the program changes its memory at the time, [`bring`] waits, on a worker of its own.
+//! not there, or the program changes its memory at the time, [`bring`] tries it again later, on a worker of its own.
+//! That waits for no page either: one that does not come keeps no other bit from being set.
 //!
 //! A program that is copied takes its bits along. It has them until its memory is gone.
 //!
@@ -17,7 +18,8 @@ use super::{
 use crate::{
     kapi::{
         compat,
-        program_memory::ProgramMemory, //
+        program_memory::ProgramMemory,
+        worker, //
     },
     tasks::programs::ProgramWatcher,
     user_events::request::EnableBit, //
@@ -37,8 +39,12 @@ crate::kapi::global::global_mutex! {
     static PROGRAMS: Mutex<KVec<RegisteredProgram>> = KVec::new();
 }
 
-/// How often a bit is tried again for which the page was there.
+/// How often a bit is tried again at once for which the page was there.
 const MOST_TRIES: u8 = 10;
+/// The same before the module goes, each time after twice the wait: all of these are a second.
+const LAST_TRIES: u32 = 10;
+/// The longest wait before a bit is tried again, as a power of two milliseconds.
+const LONGEST_WAIT: u32 = 8;
 /// The same for the program that asks for the bit.
 const MOST_OWN_TRIES: u32 = 100;
 
@@ -211,6 +217,7 @@ pub(super) fn show(event: &UserEvent, writing: &GlobalGuard<WRITING>) {
         };
         if matches!(write(&memory, bit, on), Err(EAGAIN)) {
             want(&memory, bit, 1);
+            workers::want_bits();
         }
     }
 }
@@ -223,22 +230,37 @@ fn want(memory: &ProgramMemory, bit: EnableBit, tries: u8) {
     let mut bits = own.into_iter().flat_map(|known| known.bits.iter_mut());
     if let Some(bit) = bits.find(|known| known.bit == bit) {
         bit.tries = tries;
-        workers::want_bits();
     }
 }
 
-/// Takes a bit that does not show what it shall.
-fn take_wanted() -> Option<WantedBit> {
+/// Takes the next bit that does not show what it shall, from the place `at` in the list on, which is moved on.
+fn take_wanted(at: &mut (usize, usize)) -> Option<WantedBit> {
     let mut programs = PROGRAMS.lock();
-    programs.iter_mut().find_map(|known| {
-        let mut bits = known.bits.iter_mut();
-        let bit = bits.find(|bit| bit.tries != 0)?;
-        Some(WantedBit {
+    loop {
+        let known = programs.get_mut(at.0)?;
+        let mut bits = known.bits.iter_mut().zip(0usize..).skip(at.1);
+        let Some((bit, number)) = bits.find(|(bit, _)| bit.tries != 0) else {
+            *at = (at.0.saturating_add(1), 0);
+            continue;
+        };
+        at.1 = number.saturating_add(1);
+        return Some(WantedBit {
             memory: known.memory.clone(),
             bit: bit.bit,
             tries: core::mem::take(&mut bit.tries),
-        })
-    })
+        });
+    }
+}
+
+/// Returns how long to wait before the next try, as a power of two milliseconds; `None` if no bit needs one.
+fn wait() -> Option<u32> {
+    let programs = PROGRAMS.lock();
+    let bits = programs.iter().flat_map(|known| known.bits.iter());
+    let tries = bits
+        .map(|bit| bit.tries)
+        .filter(|tries| *tries != 0)
+        .min()?;
+    Some(u32::from(tries).saturating_sub(2).min(LONGEST_WAIT))
 }
 
 impl WantedBit {
@@ -255,19 +277,43 @@ impl WantedBit {
         self.memory.bit(address, bit) != Ok(on)
             && matches!(write(&self.memory, self.bit, on), Err(EAGAIN))
     }
+
+    /// As [`Self::write`], and asks for the page. Returns whether that is all that can be done.
+    fn bring(&self) -> bool {
+        for _ in 0..MOST_TRIES {
+            if !self.write() {
+                return true;
+            }
+            match self.memory.ask_for(self.bit.in_word().0) {
+                Ok(()) => {}
+                Err(error) => return error != EAGAIN,
+            }
+        }
+        false
+    }
 }
 
-/// Has all bits show what they shall. Sleeps until the memory of programs is there; what cannot be there is left
-/// until the event is enabled or disabled again.
-pub(super) fn bring() {
-    while let Some(wanted) = take_wanted() {
-        if !wanted.write() {
-            continue;
-        }
-        let came = wanted.memory.fault_in(wanted.bit.in_word().0);
-        if came.is_ok() && wanted.tries < MOST_TRIES {
+/// Has all bits show what they shall whose pages are there; the other pages are asked for. What cannot be there is left
+/// until the event is enabled or disabled again. Returns how long to wait before the next try, if a bit needs one, as
+/// a power of two milliseconds.
+pub(super) fn bring() -> Option<u32> {
+    // What moves to another place meanwhile still wants to be tried.
+    let mut at = (0, 0);
+    while let Some(wanted) = take_wanted(&mut at) {
+        if !wanted.bring() {
             want(&wanted.memory, wanted.bit, wanted.tries.saturating_add(1));
         }
+    }
+    wait()
+}
+
+/// As [`bring`], as often as there is time for before the module goes.
+pub(super) fn bring_at_last() {
+    for wait in 0..LAST_TRIES {
+        if bring().is_none() {
+            return;
+        }
+        worker::pause(1u32.wrapping_shl(wait));
     }
 }
 

@@ -24,8 +24,9 @@ const LOOKS: u32 = 20;
 
 /// The workers.
 struct UserEventWorkers {
-    /// Waits for memory of programs: it may take long.
     bits: Pin<KBox<Worker>>,
+    /// Has that try again, after as many milliseconds as the least bit that is wanted.
+    again: Pin<KBox<Worker>>,
     sweeper: Pin<KBox<Worker>>,
 }
 
@@ -40,7 +41,8 @@ impl UserEventWork {
     /// `ENOMEM`.
     pub(crate) fn begin() -> Result<Self> {
         let workers = UserEventWorkers {
-            bits: KBox::pin_init(Worker::new(0, |_, _| bits::bring()), GFP_KERNEL)?,
+            bits: KBox::pin_init(Worker::new(0, |_, _| bring_bits()), GFP_KERNEL)?,
+            again: KBox::pin_init(Worker::new(0, |_, waits| try_again(waits)), GFP_KERNEL)?,
             sweeper: KBox::pin_init(Worker::new(0, |_, _| sweep_until_quiet()), GFP_KERNEL)?,
         };
         *WORKERS.lock() = Some(workers);
@@ -67,6 +69,23 @@ pub(super) fn want_sweep() {
     if let Some(workers) = &*WORKERS.lock() {
         workers.sweeper.want(1);
     }
+}
+
+/// Has bits set whose pages are there, and others later.
+fn bring_bits() {
+    let Some(wait) = bits::bring() else {
+        return;
+    };
+    if let Some(workers) = &*WORKERS.lock() {
+        workers.again.want(1u64.wrapping_shl(wait));
+    }
+}
+
+/// Has bits tried again after the shortest one of `waits`.
+fn try_again(waits: u64) {
+    let shortest = waits & waits.wrapping_neg();
+    worker::pause(u32::try_from(shortest).unwrap_or(1));
+    want_bits();
 }
 
 /// Sweeps, and again while the memory of a program that ends is there: for a second, unless another program has it.

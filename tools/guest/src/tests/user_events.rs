@@ -8,6 +8,7 @@
 
 use super::user_calls::{self, page, soon, unmap, word, Data, PERSIST};
 use super::{test, Test};
+use crate::absent::Absent;
 use crate::check::{Check, Report};
 use crate::tree::{Instance, Tree};
 use crate::{module, sys, using, Context};
@@ -18,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("user_events.calls", 60, calls),
     test("user_events.example", 60, example),
     test("user_events.memory", 60, memory),
+    test("user_events.absent", 60, absent),
     test("user_events.instances", 60, instances),
     test("user_events.too_long", 60, too_long),
     test("user_events.ends", 120, ends),
@@ -127,6 +129,43 @@ fn memory(context: &Context) -> Check {
     unmap(&[dropped, closed, constant, shared]);
     drop(data);
     ensure!(all_gone(context), "the event is left");
+    Ok(())
+}
+
+/// A page that does not come keeps neither other bits from being set, nor the module.
+fn absent(context: &Context) -> Check {
+    let tree = Tree::at(&context.root);
+    let late = Absent::new()?;
+    late.bring("")?;
+    let words = page(true);
+    let data = data(context)?;
+    for at in [late.address(), words] {
+        ensure_eq!(data.register("late u64 a", at, 0, 0), 0, "register");
+    }
+    let drop_pages = || {
+        for at in [late.address(), words] {
+            // SAFETY: Pages of this test, of which nothing is kept.
+            unsafe { madvise(at, 4096, 4) };
+        }
+    };
+    let enable = "events/user_events/late/enable";
+    drop_pages();
+    tree.set(enable, "1")?;
+    ensure!(soon(|| word(words) == 1), "the other page");
+    let copy = user_calls::child(|| i32::from(soon(|| word(words) == 0)));
+    drop_pages();
+    tree.set(enable, "0")?;
+    ensure_eq!(user_calls::wait(copy), 1, "a copy");
+    tree.set(enable, "1")?;
+    ensure!(soon(|| word(words) == 1), "the other page again");
+    late.bring("")?;
+    ensure!(soon(|| word(late.address()) == 1), "the page that is late");
+    drop_pages();
+    drop(data);
+    module::umount(context)?;
+    module::unload_when_free(module::NAME)?;
+    module::restore(context)?;
+    unmap(&[words]);
     Ok(())
 }
 
