@@ -25,7 +25,8 @@ use super::{
         FollowedSiblings,
         SiblingProbes, //
     },
-    synthetic::SyntheticRef, //
+    synthetic::SyntheticRef,
+    user_events::UserEventUse, //
 };
 use crate::{
     events::{
@@ -62,7 +63,8 @@ use crate::{
         MOST_PAYLOAD, //
     },
     synthetic::command::SYSTEM,
-    text::writer::ByteWrite, //
+    text::writer::ByteWrite,
+    user_events, //
 };
 use core::ptr;
 use kernel::{
@@ -80,6 +82,7 @@ pub(super) struct FollowedEvent {
     event: &'static Event,
     _module: Option<ModuleHold>,
     _synthetic: Option<SyntheticRef>,
+    _user: Option<UserEventUse>,
     /// Of an event that another definition makes.
     siblings: Option<FollowedSiblings>,
 }
@@ -96,17 +99,23 @@ impl FollowedEvent {
         if !event.source().may_be_followed() {
             return None;
         }
-        let synthetic = match event.serial() {
-            0 => None,
-            _ if system == SYSTEM => Some(SyntheticRef::find(name.as_bytes())?),
-            _ => None,
+        let siblings = defined(event).map(FollowedSiblings::new);
+        // Other definitions, and other modules, may have events in these systems.
+        let is_by_fields = event.serial() != 0 && siblings.is_none() && event.module().is_none();
+        let (synthetic, user) = match system {
+            SYSTEM if is_by_fields => (Some(SyntheticRef::find(name.as_bytes())?), None),
+            user_events::SYSTEM | user_events::MULTI_SYSTEM if is_by_fields => {
+                (None, Some(UserEventUse::of_event(event)?))
+            }
+            _ => (None, None),
         };
         let module = event.hold_module().ok()?;
         Some(Self {
             event,
             _module: module,
             _synthetic: synthetic,
-            siblings: defined(event).map(FollowedSiblings::new),
+            _user: user,
+            siblings,
         })
     }
 

@@ -4,7 +4,8 @@
 //!
 //! A user event has no probe. A program that has registered it writes records into it by an index, and they go
 //! wherever the event is enabled, in all instances. An event goes with its last use: an open file that has an index
-//! of it, a bit in the memory of a program, an instance that has it enabled. One that persists is removed by users.
+//! of it, a bit in the memory of a program, an instance that has it enabled, an event probe that follows it. One that
+//! persists is removed by users.
 //!
 //! Locks: [`CHANGES`], then those of an instance's events and files, then [`bits::WRITING`]; [`DEFINED`] is a leaf.
 
@@ -243,11 +244,11 @@ impl DefinedFields for UserEvent {
     }
 
     fn end(&self) -> Result {
-        may_persist(self.flags)?;
         let _writing = WRITING.lock();
         if self.is_busy() {
             return Err(EBUSY);
         }
+        may_persist(self.flags)?;
         self.gone.store(true, Relaxed);
         Ok(())
     }
@@ -261,10 +262,22 @@ impl DefinedFields for UserEvent {
 pub(crate) struct UserEventUse(Arc<UserEvent>);
 
 impl UserEventUse {
-    /// Adds a use. The caller has [`CHANGES`] locked, or another use.
+    /// Adds a use. The caller has [`CHANGES`] or [`WRITING`] locked, or another use.
     fn new(user: Arc<UserEvent>) -> Self {
         user.uses.add(1, Relaxed);
         Self(user)
+    }
+
+    /// Returns a use of the user event that `event` is; `None` when it is none, or was removed.
+    pub(super) fn of_event(event: &Event) -> Option<Self> {
+        let user = {
+            let defined = DEFINED.lock();
+            let mut known = defined.iter();
+            let known = known.find(|known| ptr::eq(known.event, event))?;
+            known.made_of.clone()
+        };
+        let _writing = WRITING.lock();
+        (!user.gone.load(Relaxed)).then(|| Self::new(user))
     }
 
     /// Returns whether it is one of `user`.

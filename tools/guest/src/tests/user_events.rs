@@ -10,6 +10,7 @@ use super::user_calls::{self, page, soon, unmap, word, Data, PERSIST};
 use super::{test, Test};
 use crate::absent::Absent;
 use crate::check::{Check, Report};
+use crate::errno::EBUSY;
 use crate::tree::{Instance, Tree};
 use crate::{module, sys, using, Context};
 use std::fs;
@@ -20,6 +21,7 @@ pub const TESTS: &[Test] = &[
     test("user_events.example", 60, example),
     test("user_events.memory", 60, memory),
     test("user_events.absent", 60, absent),
+    test("user_events.followed", 60, followed),
     test("user_events.instances", 60, instances),
     test("user_events.too_long", 60, too_long),
     test("user_events.ends", 120, ends),
@@ -192,6 +194,65 @@ fn example(context: &Context) -> Check {
     tree.set("events/user_events/job/enable", "0")?;
     ensure_eq!(data.unregister(words, 0), 0, "unregister");
     drop(data);
+    ensure!(all_gone(context), "the event is left");
+    unmap(&[words]);
+    Ok(())
+}
+
+/// An event that an event probe follows stays, also one that does not persist; who may not remove it is told first
+/// that it is in use.
+fn followed(context: &Context) -> Check {
+    let tree = Tree::at(&context.root);
+    let data = data(context)?;
+    let words = page(true);
+    let lines = "u:ue u32 a\ne:follow/ep user_events.ue x=$a:u32\n";
+    tree.set("dynamic_events", lines)?;
+    let refused = || -> Check {
+        for line in ["-:ue u32 a", "-:user_events/ue u32 a"] {
+            let answer = tree.write("dynamic_events", line.as_bytes());
+            ensure_eq!(answer, Err(EBUSY), "{line}");
+        }
+        let answer = tree.write_truncating("dynamic_events", b"");
+        ensure_eq!(answer, Err(EBUSY), ">");
+        ensure_eq!(data.delete("ue"), -16, "delete");
+        let user = user_calls::in_child(|| {
+            user_calls::become_user();
+            -data.delete("ue") as i32
+        });
+        ensure_eq!(user, 16, "delete by a user");
+        Ok(())
+    };
+    refused()?;
+    ensure_eq!(data.register("ue u32 a", words, 0, 0), 0, "register");
+    tree.set("events/follow/ep/enable", "1")?;
+    ensure_eq!(word(words), 1, "followed");
+    ensure_eq!(data.write(0, &[7, 0, 0, 0]), 8, "write");
+    let trace = tree.get("trace")?;
+    ensure!(trace.contains(" ep: (user_events.ue) x=7\n"), "{trace}");
+    refused()?;
+    tree.set("events/follow/ep/enable", "0")?;
+    ensure_eq!(word(words), 0, "followed no more");
+    ensure_eq!(data.unregister(words, 0), 0, "unregister");
+    tree.set("dynamic_events", "-:follow/ep")?;
+    // The file has an index of it.
+    drop(data);
+    let data = self::data(context)?;
+    let user = user_calls::in_child(|| {
+        user_calls::become_user();
+        -data.delete("ue") as i32
+    });
+    ensure_eq!(user, 1, "delete by a user, not in use");
+    tree.set("dynamic_events", "-:ue u32 a")?;
+
+    ensure_eq!(data.register("ue u32 a", words, 0, 0), 0, "register");
+    tree.set("dynamic_events", "e:follow/ep user_events/ue x=$a")?;
+    ensure_eq!(data.unregister(words, 0), 0, "unregister");
+    drop(data);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    ensure!(tree.exists("events/user_events/ue"), "it went");
+    tree.set("events/follow/ep/enable", "1")?;
+    tree.set("events/follow/ep/enable", "0")?;
+    tree.set("dynamic_events", "-:follow/ep")?;
     ensure!(all_gone(context), "the event is left");
     unmap(&[words]);
     Ok(())
