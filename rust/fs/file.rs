@@ -32,6 +32,7 @@ use crate::{
             AnyInode,
             Inode, //
         },
+        pipe::is_spliced,
         wait::Poller, //
     }, //
 };
@@ -88,6 +89,8 @@ pub(crate) struct FileIdentity<'a> {
     pub(crate) arg: Arg,
     /// The file is open for reading.
     pub(crate) reads: bool,
+    /// What is read goes into a pipe.
+    pub(crate) spliced: bool,
 }
 
 impl FileIdentity<'_> {
@@ -515,9 +518,10 @@ unsafe extern "C" fn read_iter(
         let file = unsafe { VfsFile::new(kiocb.ki_filp) };
         // SAFETY: The VFS passes a valid iterator to be written to, which no other code uses.
         let out = unsafe { IovIterDest::from_raw(iter) };
+        let spliced = is_spliced(kiocb, out);
         let bytes = file
             .open_file()
-            .read(out, &mut kiocb.ki_pos, || file.nonblocking())?;
+            .read(out, &mut kiocb.ki_pos, spliced, || file.nonblocking())?;
         Ok(bytes as isize)
     })
 }

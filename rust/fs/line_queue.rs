@@ -10,10 +10,7 @@ use super::{
     file::Step,
     text_file::give, //
 };
-use crate::{
-    kapi::pipe::is_spliced,
-    output::Text, //
-};
+use crate::output::Text;
 use kernel::{
     iov::IovIterDest,
     prelude::*, //
@@ -74,11 +71,11 @@ impl LineQueue {
         self.text.bytes().get(self.given..).unwrap_or_default()
     }
 
-    /// Discards what was given, when a read into `out` gets more than what is there. Returns how
-    /// many lines have to be made then. A line that was given in part is finished by a read of its
-    /// own.
-    pub(crate) fn wants(&mut self, out: &mut IovIterDest<'_>) -> Option<WantedText> {
-        let (room, spliced) = (out.len(), is_spliced(out));
+    /// Discards what was given, when a read into `out`, `spliced` if that is a pipe, gets more than what
+    /// is there. Returns how many lines have to be made then. A line that was given in part is finished
+    /// by a read of its own.
+    pub(crate) fn wants(&mut self, out: &IovIterDest<'_>, spliced: bool) -> Option<WantedText> {
+        let room = out.len();
         let rest = self.rest().len();
         let begun = self
             .given
@@ -103,8 +100,12 @@ impl LineQueue {
     }
 
     /// Gives a reader what it has room for. A pipe with no room for the next line gets 0 bytes.
-    pub(crate) fn give(&mut self, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        let spliced = is_spliced(out);
+    pub(crate) fn give(
+        &mut self,
+        out: &mut IovIterDest<'_>,
+        spliced: bool,
+        pos: &mut i64,
+    ) -> Result<Step> {
         let rest = self.rest();
         let len = match rest.get(..out.len()) {
             Some(room) if gets_whole_lines(room.len(), spliced) => {

@@ -84,6 +84,7 @@ impl OpenFile {
             inst: &node.inst,
             arg: node.arg,
             reads,
+            spliced: false,
         })?;
         let open = KBox::pin_init(
             pin_init!(Self {
@@ -108,25 +109,32 @@ impl OpenFile {
             inst: &self.inst,
             arg: self.arg,
             reads: self.reads,
+            spliced: false,
         }
     }
 
-    /// Reads, and sleeps until there is something unless `nonblock`, asked each time, forbids it.
+    /// Reads, into a pipe if it is `spliced`, and sleeps until there is something unless `nonblock`, asked each time,
+    /// forbids it.
     pub(crate) fn read(
         &self,
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
+        spliced: bool,
         nonblock: impl Fn() -> bool,
     ) -> Result<usize> {
         if out.is_empty() {
             return Ok(0);
         }
+        let at = FileIdentity {
+            spliced,
+            ..self.at()
+        };
         let mut last = false;
         loop {
             let nudges = self.nudges.load(Relaxed);
             let (step, mark) = {
                 let mut file = self.file.lock();
-                (file.read(&self.at(), out, pos)?, file.mark())
+                (file.read(&at, out, pos)?, file.mark())
             };
             let want = match step {
                 Step::Bytes(bytes) => return Ok(bytes),

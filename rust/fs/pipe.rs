@@ -178,7 +178,7 @@ impl TraceFile for Pipe {
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
     ) -> Result<Step> {
-        let too_long = match self.lines.wants(out) {
+        let too_long = match self.lines.wants(out, at.spliced) {
             Some(wanted) => self.fill(at.inst, wanted)?,
             None => false,
         };
@@ -193,7 +193,7 @@ impl TraceFile for Pipe {
             }));
         }
         self.delivered = true;
-        self.lines.give(out, pos)
+        self.lines.give(out, at.spliced, pos)
     }
 
     fn ready(&mut self, at: &FileIdentity<'_>, poller: &Poller<'_>) -> PollState {

@@ -215,7 +215,7 @@ impl TraceFile for Share {
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
     ) -> Result<Step> {
-        if let Some(wanted) = self.lines.wants(out) {
+        if let Some(wanted) = self.lines.wants(out, at.spliced) {
             self.fill(at, wanted.bytes)?;
         }
         if self.lines.is_empty() {
@@ -226,7 +226,7 @@ impl TraceFile for Share {
             }));
         }
         self.delivered = true;
-        self.lines.give(out, pos)
+        self.lines.give(out, at.spliced, pos)
     }
 
     fn mark(&self) -> Option<RecordedTotal> {

@@ -51,7 +51,6 @@ use crate::{
     kapi::{
         cpus,
         machine,
-        pipe::is_spliced,
         task::COMM,
         whole_record::{
             RecordCopy,
@@ -144,7 +143,7 @@ impl TraceFile for Trace {
             }
             // A splicing reader looks for the end again after each end, and looking can be an
             // event.
-            if reading.phase == Phase::Told && !is_spliced(out) {
+            if reading.phase == Phase::Told && !at.spliced {
                 reading.set_out(at.inst);
             }
             if !reading.go_on(at.inst, out.len().min(CHUNK))? {

@@ -62,10 +62,10 @@ impl PipeEnd<'_> {
     }
 }
 
-/// Returns whether these are the kernel's own pages, which `splice` and `sendfile` have filled to
-/// put them into a pipe.
-pub(crate) fn is_spliced(out: &mut IovIterDest<'_>) -> bool {
+/// Returns whether a read is one of `splice` or `sendfile`, into pages of the kernel's own that go into a pipe. So
+/// does io_uring read into pages, those of a buffer that a program registered, but not for a caller that waits.
+pub(crate) fn is_spliced(kiocb: &bindings::kiocb, out: &mut IovIterDest<'_>) -> bool {
     // SAFETY: It is valid, and ours alone as long as it is borrowed.
     let kind = unsafe { (*out.as_raw()).iter_type };
-    u32::from(kind) == bindings::iter_type_ITER_BVEC
+    kiocb.ki_complete.is_none() && u32::from(kind) == bindings::iter_type_ITER_BVEC
 }

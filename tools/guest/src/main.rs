@@ -42,6 +42,7 @@ mod stress;
 mod sys;
 mod tests;
 mod tree;
+mod uring;
 mod using;
 mod vsock;
 mod workload;
