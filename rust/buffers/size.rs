@@ -201,8 +201,10 @@ impl Buffers {
                 false => Some((slots, slots.saturating_add(1))),
             }
         };
+        // A ring that gets smaller asks for nothing: it must have that when memory is short.
         let pages = rings()
             .filter_map(|(_, _, ring)| wanted(ring))
+            .filter(|(_, fresh)| *fresh != 0)
             .fold(0u64, |sum, (slots, fresh)| {
                 sum.saturating_add(pages_of(slots, fresh, order))
             });

@@ -202,14 +202,17 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Returns a permission for `pages` pages.
+    /// Returns a permission for `pages` pages. One for none is always given.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     pub(crate) fn new(pages: u64) -> Result<Self> {
-        let free = available().saturating_sub(reserve());
         let left = i64::try_from(pages).map_err(|_| ENOMEM)?;
+        if left == 0 {
+            return Ok(Self { left });
+        }
+        let free = available().saturating_sub(reserve());
         // A sum of numbers below this does not overflow.
         if left > free {
             return Err(ENOMEM);

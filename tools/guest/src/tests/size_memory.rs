@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test("size.no_memory", 60, no_memory),
+    test("size.short_of_memory", 60, short_of_memory),
     test("size.memory_pressure", 60, memory_pressure),
     test("size.killed", 60, killed),
 ];
@@ -92,6 +93,46 @@ fn no_memory(context: &Context) -> Check {
     own.set("buffer_size_kb", &(half - 100).to_string())?;
     own.set("buffer_size_kb", "100")?;
     ensure_eq!(events(&own.get("trace")?), 20, "events after that");
+    own.remove()
+}
+
+/// Takes memory until less is available than requests for buffers leave to the system.
+fn memory_but_reserve() -> Check<Vec<Vec<u8>>> {
+    const PIECE: usize = 256 << 10;
+    let reserve = (meminfo_kb("MemTotal")? / 16).min(16 << 10);
+    let mut taken = vec![];
+    while meminfo_kb("MemAvailable")? > reserve * 3 / 4 {
+        taken.push(vec![1; PIECE]);
+    }
+    Ok(taken)
+}
+
+/// A size that needs no sub-buffer that there is not can be had when there is no memory for any.
+fn short_of_memory(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("tracefs has no reserve");
+    }
+    let own = Instance::new(&context.root, "rtg-own")?;
+    own.set("buffer_size_kb", "2000")?;
+    own.set("snapshot", "1")?;
+    markers(&own, 20)?;
+    let taken = memory_but_reserve()?;
+    let refused = own.write("buffer_size_kb", b"2100");
+    ensure_eq!(refused, Err(ENOMEM), "a larger size");
+    for (file, kb) in [
+        ("buffer_size_kb", 2000),
+        ("per_cpu/cpu0/buffer_size_kb", 1900),
+        ("buffer_size_kb", 1800),
+    ] {
+        let found = own.write(file, kb.to_string().as_bytes());
+        ensure!(found.is_ok(), "{kb} to {file}: {found:?}");
+    }
+    let refused = own.write("buffer_size_kb", b"2000");
+    ensure_eq!(refused, Err(ENOMEM), "the size of before");
+    drop(own.open_write("free_buffer").map_err(|e| e.to_string())?);
+    let size = own.get("buffer_size_kb")?;
+    drop(taken);
+    ensure_eq!(size, "7\n", "the size after free_buffer");
     own.remove()
 }
 
