@@ -88,7 +88,7 @@ struct Share {
     delivered: bool,
     /// The mark when events were looked for last.
     last: RecordedTotal,
-    /// Whether all that had been recorded by then was found.
+    /// Whether all that had been recorded by then was read or has gone.
     drained: bool,
 }
 
@@ -96,24 +96,42 @@ impl Share {
     /// Makes the text of the next events, at least `wanted` bytes if there are that many.
     fn fill(&mut self, at: &FileIdentity<'_>, wanted: usize) -> Result {
         let style = style_of(at.inst);
-        self.last = at.inst.buffers().recorded_total(at.cpus());
-        self.go_on(at)?;
-        self.drained = false;
+        self.set_out(at)?;
         // Time has passed since the last read.
         let mut settled = SettledState::default();
         while self.lines.text().bytes().len() < wanted {
-            let mut tours = Tours {
-                inst: at.inst,
-                cpus: &mut self.cpus,
-            };
-            let Some(place) = merge::next(&mut tours, &mut settled)? else {
-                self.drained = true;
+            let Some(place) = self.find(at, &mut settled)? else {
                 break;
             };
             if self.pass(at, place, style)? {
                 settled.unsettle();
             }
         }
+        Ok(())
+    }
+
+    /// Takes what has been recorded by now for what there is to be found.
+    fn set_out(&mut self, at: &FileIdentity<'_>) -> Result {
+        self.drained = false;
+        self.last = at.inst.buffers().recorded_total(at.cpus());
+        self.go_on(at)
+    }
+
+    /// Returns the place of the CPU with the next event, and notes it if there is none.
+    fn find(&mut self, at: &FileIdentity<'_>, settled: &mut SettledState) -> Result<Option<usize>> {
+        let mut tours = Tours {
+            inst: at.inst,
+            cpus: &mut self.cpus,
+        };
+        let found = merge::next(&mut tours, settled)?;
+        self.drained = found.is_none();
+        Ok(found)
+    }
+
+    /// Looks for the next event, without reading it.
+    fn look(&mut self, at: &FileIdentity<'_>) -> Result {
+        self.set_out(at)?;
+        self.find(at, &mut SettledState::default())?;
         Ok(())
     }
 
@@ -234,10 +252,14 @@ impl TraceFile for Share {
     }
 
     fn ready(&mut self, at: &FileIdentity<'_>, poller: &Poller<'_>) -> PollState {
-        let more = at
-            .inst
-            .buffers()
-            .poll_recorded(at.cpus(), self.last, poller);
+        let buffers = at.inst.buffers();
+        let is_known = self.drained && buffers.recorded_total(at.cpus()) == self.last;
+        if self.lines.is_empty() && !is_known {
+            // What was recorded may have been emptied away. After an error there may be events: the read
+            // gets the error.
+            let _ = self.look(at);
+        }
+        let more = buffers.poll_recorded(at.cpus(), self.last, poller);
         PollState::to_read(more || !self.drained || !self.lines.is_empty())
     }
 }

@@ -15,10 +15,14 @@ use crate::Context;
 use std::io::Read;
 use std::time::Duration;
 
+/// Long enough for a slow machine, short enough to call silence a failure.
+const SOON: Duration = Duration::from_secs(8);
+
 pub const TESTS: &[Test] = &[
     test("share.all_get_all", 60, all_get_all),
     exact("share.own_losses", 30, own_losses),
     test("share.waits", 60, waits),
+    test("share.polls", 60, polls),
     exact("share.beside_consumers", 30, beside_consumers),
     test("share.emptied", 30, emptied),
     test("share.under_load", 60, under_load),
@@ -185,6 +189,78 @@ fn waits(context: &Context) -> Check {
     for reader in readers {
         ensure_eq!(reader.next()?, Ok(String::new()), "the end");
         reader.stop()?;
+    }
+    Ok(())
+}
+
+/// Reads at most 4096 bytes.
+fn page(file: &mut std::fs::File) -> Op<String> {
+    let mut bytes = [0; 4096];
+    let n = file.read(&mut bytes).map_err(Errno::from)?;
+    Ok(String::from_utf8_lossy(&bytes[..n]).into_owned())
+}
+
+/// Checks that there is nothing to read, for poll and for a read.
+fn nothing(file: &mut std::fs::File, what: &str) -> Check {
+    ensure_eq!(sys::poll_in(file, Duration::ZERO), Ok(0), "poll, {what}");
+    ensure_eq!(page(file), Err(EAGAIN), "a read, {what}");
+    ensure_eq!(
+        sys::poll_in(file, Duration::ZERO),
+        Ok(0),
+        "poll after a read, {what}"
+    );
+    Ok(())
+}
+
+/// poll tells of events only where a read gives some.
+fn polls(context: &Context) -> Check {
+    sys::pin_to(0);
+    let own = instance(context)?;
+    for name in ["trace_pipe", "per_cpu/cpu0/trace_pipe"] {
+        own.clear()?;
+        let mut file = open(&own, name)?;
+        nothing(&mut file, "nothing was recorded")?;
+        // The text is little longer than what the first read takes, which ends in the last line.
+        let mut other = open(&own, name)?;
+        let mut len = 0;
+        while len <= 4096 {
+            mark(&own, 0, 1)?;
+            len += rest(&mut other)?.len();
+        }
+        for wanted in [4096, len - 4096] {
+            let ready = sys::poll_in(&file, Duration::ZERO);
+            ensure_eq!(ready, Ok(sys::POLLIN), "poll of {name}");
+            let text = page(&mut file);
+            let found = text.map(|text| text.len());
+            ensure_eq!(found, Ok(wanted), "a read of {name}");
+        }
+        nothing(&mut file, "all was read")?;
+        // Reads up to the end of a line leave most of it, which is emptied away.
+        mark(&own, 0, 200)?;
+        loop {
+            let text = page(&mut file).map_err(|e| format!("a page of {name}: {e}"))?;
+            if text.ends_with('\n') {
+                break;
+            }
+        }
+        let ready = sys::poll_in(&file, Duration::ZERO);
+        ensure_eq!(ready, Ok(sys::POLLIN), "poll of {name} before `trace`");
+        own.clear()?;
+        nothing(&mut file, "the rest was emptied away")?;
+        mark(&own, 0, 3)?;
+        own.clear()?;
+        nothing(&mut file, "all was emptied away")?;
+        // A poller that sleeps after that is woken.
+        let woken = std::thread::scope(|scope| {
+            let poller = scope.spawn(|| sys::poll_in(&file, sys::patience(SOON)));
+            std::thread::sleep(Duration::from_millis(50));
+            let marked = mark(&own, 7, 8);
+            marked.map(|()| poller.join().unwrap_or(Ok(0)))
+        })?;
+        ensure_eq!(woken, Ok(sys::POLLIN), "poll of {name} that sleeps");
+        let text = page(&mut file);
+        let came = text.as_ref().is_ok_and(|text| text.contains("number 7"));
+        ensure!(came, "after poll {name} gives {text:?}");
     }
     Ok(())
 }
