@@ -111,6 +111,12 @@ impl Consumer {
         self.was_taken(taken)
     }
 
+    /// Counts an event that was taken and that the caller could not use, and the `lost` ones before it, among
+    /// those that were lost before the next one.
+    pub(crate) fn lose(&mut self, lost: u64) {
+        self.lost = self.lost.saturating_add(lost).saturating_add(1);
+    }
+
     /// Goes on where events were `taken`; with nothing if they were not.
     #[inline(always)]
     fn was_taken(&mut self, taken: bool) -> bool {

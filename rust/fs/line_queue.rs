@@ -38,6 +38,11 @@ pub(crate) struct WantedText {
 }
 
 impl WantedText {
+    /// Returns whether a text of `before` bytes gets no further line of which the end is not known.
+    pub(crate) fn ends_at(self, before: usize) -> bool {
+        self.whole && before != 0
+    }
+
     /// Returns whether a text of `len` bytes, which had `before` bytes without its last line, is
     /// more than it wants. Otherwise that line would be consumed, and be lost when the file is
     /// closed.

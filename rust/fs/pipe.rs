@@ -56,7 +56,10 @@ use crate::{
         Text, //
     },
     text::{
-        graph,
+        graph::{
+            self,
+            CpuState, //
+        },
         options::Opt, //
     }, //
 };
@@ -128,46 +131,109 @@ impl Pipe {
             let Some(place) = merge::next(&mut pipes, &mut settled)? else {
                 break;
             };
-            let Some(cpu) = self.cpus.get_mut(place) else {
-                break;
-            };
-            let text = self.lines.text();
-            let before = text.bytes().len();
-            let waits = |event: &NextEvent<'_>| self.maker.waits_for_next(style, &event.record);
-            let waits = style.is_graph() && cpu.next().is_some_and(|event| waits(&event));
-            let after = match waits {
-                true => cpu.after_next(),
-                false => None,
-            };
-            if waits && after.is_none() {
-                // The record that decides over the line may be in the sub-buffer after this one, which is
-                // not seen before this one is consumed.
-                write_last(cpu, inst, &mut self.maker, style, text)?;
-                settled.unsettle();
-                continue;
-            }
-            // Numbers begin with each read, at 1; what comes next is not looked for.
-            let latency = self.latency.then_some(number.saturating_add(1));
-            let made = write_next(cpu, after, &mut self.maker, style, latency, text);
-            let too_long = wanted.is_too_long(before, text.bytes().len());
-            if made.is_err() || too_long {
-                text.truncate(before);
-                return made.map(|_| too_long);
-            }
-            let taken = match made? {
-                LineEvents::Next => cpu.take(inst.buffers()),
-                LineEvents::Both => cpu.take_both(inst.buffers()),
-            };
-            if taken {
-                number = number.saturating_add(1);
-            } else {
-                text.truncate(before);
-            }
-            if cpu.stamp().is_none() {
-                settled.unsettle();
+            match self.write_line(inst, place, style, wanted, &mut number)? {
+                LineStep::NoRoom => return Ok(true),
+                LineStep::Last => settled.unsettle(),
+                LineStep::Next if self.cpus.get(place).and_then(Consumer::stamp).is_none() => {
+                    settled.unsettle()
+                }
+                LineStep::Next => {}
             }
         }
         Ok(false)
+    }
+
+    /// Writes the line of the next event of the CPU at `place` if it has room in what is wanted, and consumes the event.
+    /// `number` is that of the last line.
+    fn write_line(
+        &mut self,
+        inst: &Arc<Instance>,
+        place: usize,
+        style: Style,
+        wanted: WantedText,
+        number: &mut u64,
+    ) -> Result<LineStep> {
+        let Some(cpu) = self.cpus.get_mut(place) else {
+            return Ok(LineStep::NoRoom);
+        };
+        let (maker, text) = (&mut self.maker, self.lines.text());
+        let waits = |event: &NextEvent<'_>| maker.waits_for_next(style, &event.record);
+        let waits = style.is_graph() && cpu.next().is_some_and(|event| waits(&event));
+        let after = match waits {
+            true => cpu.after_next(),
+            false => None,
+        };
+        let is_last = waits && after.is_none();
+        let before = TextBefore::of(cpu.cpu(), style, maker, text);
+        if is_last && wanted.ends_at(before.len) {
+            // How long its line is shows when it is consumed: it begins the next text.
+            return Ok(LineStep::NoRoom);
+        }
+        // Numbers begin with each read, at 1; what comes next is not looked for.
+        let next = number.saturating_add(1);
+        let latency = self.latency.then_some(next);
+        let made = write_next(cpu, after, maker, style, latency, text);
+        let too_long = wanted.is_too_long(before.len, text.bytes().len());
+        if made.is_err() || too_long {
+            before.restore(maker, text);
+            return made.map(|_| LineStep::NoRoom);
+        }
+        if is_last {
+            // The record that decides over the line may be in the sub-buffer after this one, which is
+            // not seen before this one is consumed. There is memory for the line now.
+            before.restore(maker, text);
+            let written = write_last(cpu, inst, maker, style, text);
+            if written.is_err() {
+                before.restore(maker, text);
+            }
+            return written.map(|()| LineStep::Last);
+        }
+        let taken = match made? {
+            LineEvents::Next => cpu.take(inst.buffers()),
+            LineEvents::Both => cpu.take_both(inst.buffers()),
+        };
+        if taken {
+            *number = next;
+        } else {
+            before.restore(maker, text);
+        }
+        Ok(LineStep::Next)
+    }
+}
+
+/// How the lines go on.
+enum LineStep {
+    /// With what is known.
+    Next,
+    /// Where the copy of the CPU's events was used up, and there may be another one.
+    Last,
+    /// With the next read.
+    NoRoom,
+}
+
+/// What there was before a line was written.
+struct TextBefore {
+    len: usize,
+    cpu: u32,
+    /// What the reader had seen of the calls of the CPU, if that changes.
+    seen: Option<CpuState>,
+}
+
+impl TextBefore {
+    fn of(cpu: u32, style: Style, maker: &EventFormatter, text: &Text) -> Self {
+        Self {
+            len: text.bytes().len(),
+            cpu,
+            seen: style.is_graph().then(|| maker.seen(cpu)),
+        }
+    }
+
+    /// Takes the line back, which no reader gets.
+    fn restore(&self, maker: &mut EventFormatter, text: &mut Text) {
+        text.truncate(self.len);
+        if let Some(seen) = self.seen {
+            maker.go_back(self.cpu, seen);
+        }
     }
 }
 
@@ -212,7 +278,7 @@ enum LineEvents {
 }
 
 /// Writes the entry of a function, which is the last event in the copy of a CPU's events, and consumes it;
-/// and its exit if that comes next.
+/// and its exit if that comes next. After an error the event counts as lost before the next one.
 fn write_last(
     consumer: &mut Consumer,
     inst: &Arc<Instance>,
@@ -230,16 +296,14 @@ fn write_last(
         return Ok(());
     }
     if consumer.stamp().is_none() {
-        consumer.look(inst.buffers())?;
+        // Without memory the exit gets a line of its own, when it is looked for again.
+        let _ = consumer.look(inst.buffers());
     }
     let Some(record) = entry.record() else {
         return Ok(());
     };
     let exit = consumer.next();
     let exit = exit.filter(|exit| exit.lost == 0 && graph::is_leaf(&record, &exit.record));
-    maker
-        .write_lost(consumer.cpu(), lost, text)
-        .map_err(no_memory)?;
     let seen = SeenEvent {
         cpu: consumer.cpu(),
         stamp,
@@ -247,8 +311,15 @@ fn write_last(
         delay: None,
         exit: exit.as_ref().map(|exit| exit.record.bytes()),
     };
-    maker.write_event(style, &seen, text).map_err(no_memory)?;
-    if exit.is_some() {
+    let written = maker
+        .write_lost(seen.cpu, lost, text)
+        .and_then(|()| maker.write_event(style, &seen, text));
+    let is_leaf = exit.is_some();
+    if let Err(error) = written {
+        consumer.lose(lost);
+        return Err(no_memory(error));
+    }
+    if is_leaf {
         consumer.take(inst.buffers());
     }
     Ok(())

@@ -10,6 +10,7 @@ use super::{
     Text, //
 };
 use crate::text::{
+    graph::CpuState,
     json,
     line, //
 };
@@ -50,6 +51,21 @@ impl EventFormatter {
     /// Returns whether the line of `record` depends on the next record of the same CPU.
     pub(crate) fn waits_for_next(&self, style: Style, record: &[u8]) -> bool {
         matches!(self, EventFormatter::Lines(_)) && style.waits_for_next(record)
+    }
+
+    /// Returns what the reader has seen of the calls of `cpu`.
+    pub(crate) fn seen(&self, cpu: u32) -> CpuState {
+        match self {
+            EventFormatter::Lines(lines) => lines.graph.seen(cpu),
+            EventFormatter::Json(_) => CpuState::NEW,
+        }
+    }
+
+    /// Forgets what the reader has seen of `cpu` since that was `before`: it does not get that text.
+    pub(crate) fn go_back(&mut self, cpu: u32, before: CpuState) {
+        if let EventFormatter::Lines(lines) = self {
+            lines.graph.go_back(cpu, before);
+        }
     }
 
     /// Writes an event.

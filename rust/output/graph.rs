@@ -56,7 +56,20 @@ impl Graph {
         }
     }
 
-    /// Returns what was seen of `cpu`, and the digits of the largest number of a CPU.
+    /// Returns what was seen of `cpu`.
+    pub(super) fn seen(&self, cpu: u32) -> CpuState {
+        let state = self.states.get(cpu as usize);
+        state.copied().unwrap_or(CpuState::NEW)
+    }
+
+    /// Forgets what was seen of `cpu` since that was `before`.
+    pub(super) fn go_back(&mut self, cpu: u32, before: CpuState) {
+        if let Some(state) = self.states.get_mut(cpu as usize) {
+            *state = before;
+        }
+    }
+
+    /// Returns what was seen of `cpu`, to be changed, and the digits of the largest number of a CPU.
     ///
     /// # Errors
     ///

@@ -279,7 +279,7 @@ fn lines(context: &Context) -> Check {
 }
 
 /// Reads a pipe until it is empty, `room` bytes at a time.
-fn drain(tree: &Tree, room: usize) -> Check<String> {
+pub(super) fn drain(tree: &Tree, room: usize) -> Check<String> {
     let mut pipe = tree
         .open_nonblock("trace_pipe")
         .map_err(|e| format!("{e:?}"))?;

@@ -50,6 +50,7 @@ mod fuzz;
 mod golden;
 mod golden_events;
 mod graph;
+mod graph_reads;
 mod graph_sums;
 mod graph_tasks;
 mod hist_contexts;
@@ -234,6 +235,7 @@ const GROUPS: &[&[Test]] = &[
     functions::TESTS,
     functions_all::TESTS,
     graph::TESTS,
+    graph_reads::TESTS,
     graph_sums::TESTS,
     graph_tasks::TESTS,
     hwlat::TESTS,
