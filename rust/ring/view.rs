@@ -71,7 +71,8 @@ impl<P: Port> Reader<'_, P> {
     /// Copies the oldest sub-buffer after `after` (the oldest of all without it) that has committed
     /// data to `out`; consumes nothing.
     ///
-    /// What was overwritten since `after` shows in `serial`.
+    /// What was overwritten since `after` shows in `serial`. An `after` above all numbers is of a ring
+    /// that has begun to count anew since, and counts for none.
     pub(crate) fn view(&self, after: Option<Seq>, out: &mut [u8]) -> Option<SubBufView> {
         let ring = self.ring;
         let cur = self.state.current;
@@ -79,7 +80,7 @@ impl<P: Port> Reader<'_, P> {
         // sub-buffer, for slots of old numbers tell only the numbers that are in the slots now.
         let oldest = cur.map_or(self.state.next, |c| c.seq);
         let mut seq = after.map_or(oldest, |a| a.wrapping_add(1).max(oldest));
-        // A turn moves to a later sub-buffer, or a writer has lapped us.
+        // A turn moves to a later sub-buffer, but for one, or a writer has lapped us.
         for _ in 0..ring.slot_count().saturating_mul(4) {
             if let Some(c) = cur.filter(|c| c.seq == seq) {
                 let subbuf = ring.subbuf(c.index)?;
@@ -98,7 +99,13 @@ impl<P: Port> Reader<'_, P> {
             let slot = ring.slot(seq)?;
             let s = SlotWord::from_raw(slot.load_acquire());
             if s.seq() < seq {
-                return None;
+                // The slot of the number after the newest has one that is a round smaller. With a
+                // still smaller one the numbers have begun anew since `after`.
+                if seq == oldest || s.seq().wrapping_add(ring.slot_count()) == seq {
+                    return None;
+                }
+                seq = oldest;
+                continue;
             }
             if s.seq() > seq {
                 seq = ring.oldest_beside(s.seq());

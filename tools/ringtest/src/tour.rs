@@ -96,9 +96,9 @@ impl Cpu {
         assert!(self.note_read(unread.seq, &walk, passed));
     }
 
-    fn resize(&mut self, slots: usize) {
+    fn resize(&mut self, slots: usize, size: usize) {
         // SAFETY: One thread, no writer is active, and the state was made together with this ring.
-        let old = unsafe { self.ring.idle(&mut self.state) }.resize(parts(slots, SIZE));
+        let old = unsafe { self.ring.idle(&mut self.state) }.resize(parts(slots, size));
         assert!(old.is_ok());
     }
 }
@@ -175,7 +175,7 @@ impl Machine {
             // A reader whose every look is after another resize finds the same sub-buffer for ever.
             _ if self.looks > MOST_ACTS => self.record(1),
             Act::Consume(events) => self.cpus.iter_mut().for_each(|cpu| cpu.consume(events)),
-            Act::Resize(slots) => self.cpus.iter_mut().for_each(|cpu| cpu.resize(slots)),
+            Act::Resize(slots) => self.cpus.iter_mut().for_each(|cpu| cpu.resize(slots, SIZE)),
         }
     }
 
@@ -361,7 +361,7 @@ impl View for Copies<'_> {
         // SAFETY: The state was made together with this ring.
         let reader = unsafe { cpu.ring.reader(&mut cpu.state) };
 
-        self.place.data.resize(SIZE, 0);
+        self.place.data.resize(reader.subbuf_size(), 0);
         let viewed = reader.view(after, &mut self.place.data);
         Ok(viewed.map(|viewed| {
             self.place.data.truncate(viewed.end as usize);
@@ -461,6 +461,55 @@ fn complete(seen: &Seen, until: u64) -> bool {
 
     // What was overwritten before the first event is not missed by a tour.
     seen.numbers.len() as u64 + seen.missed + first == until
+}
+
+/// Larger sub-buffers have smaller numbers: a ring that has used more of them begins from the start.
+#[test]
+fn numbers_that_begin_from_the_start_hide_nothing() {
+    const SLOTS: usize = 4;
+    const LARGE: usize = SIZE << 7;
+    let (large, _) = CpuRing::<Sim>::new(parts(SLOTS, LARGE), LARGE).unwrap();
+    let first = (large.last_seq() / SLOTS as u64) * SLOTS as u64;
+    let plans: Vec<_> = (0..60)
+        .map(|at| Plan {
+            cpu: at % 3,
+            size: 800,
+            delta: 10,
+            discard: false,
+        })
+        .collect();
+    for is_shared in [false, true] {
+        let mut machine = Machine::new(SLOTS, &plans, IDLE.to_vec());
+        for cpu in &mut machine.cpus {
+            // SAFETY: One thread, no writer is active, and the state was made together with this ring.
+            unsafe { cpu.ring.idle(&mut cpu.state) }.reset_to(first);
+        }
+        machine.record(30);
+        let mut touring = match is_shared {
+            true => Touring::sharing(machine),
+            false => Touring::new(machine),
+        };
+        assert_eq!(touring.read().len(), 30);
+        for cpu in &mut touring.machine.cpus {
+            cpu.resize(SLOTS, LARGE);
+        }
+        // A reader that looks before anything is recorded finds nothing.
+        assert_eq!(touring.read(), []);
+        touring.machine.record(15);
+        if !is_shared {
+            touring.go_on();
+        }
+        assert_eq!(touring.read().len(), 15, "shared: {is_shared}");
+        touring.machine.record(usize::MAX);
+        if !is_shared {
+            touring.go_on();
+        }
+        assert_eq!(touring.read().len(), 15, "shared: {is_shared}");
+        for place in &touring.places {
+            assert!(place.tour.further().is_some_and(|seq| seq < first));
+            assert_eq!((place.seen.missed, place.seen.numbers.len()), (0, 20));
+        }
+    }
 }
 
 proptest! {
