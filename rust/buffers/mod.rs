@@ -281,7 +281,8 @@ impl Buffers {
         broken
     }
 
-    /// Empties the live rings of `cpus`.
+    /// Empties the live rings of `cpus`. Sleeping readers look again: the rings no longer know what they
+    /// wait for.
     pub(crate) fn clear(&self, cpus: CpuSel) {
         let shape = self.lock_shape();
         let live = self.rings.live();
@@ -291,9 +292,11 @@ impl Buffers {
                 ring.empty();
             }
         });
+        drop(shape);
+        self.wake_all();
     }
 
-    /// Empties all rings, and runs `meanwhile` while no writer is in them.
+    /// Empties all rings, and runs `meanwhile` while no writer is in them. Wakes as [`Self::clear`].
     pub(crate) fn clear_all(&self, mut meanwhile: impl FnMut()) {
         let shape = self.lock_shape();
         let mut first = true;
@@ -304,5 +307,7 @@ impl Buffers {
                 meanwhile();
             }
         });
+        drop(shape);
+        self.wake_all();
     }
 }

@@ -354,7 +354,6 @@ pub(crate) fn empty_of_modules(round: u32, ids: &[u16]) -> bool {
         inst.module_records.0.store(round, Relaxed);
         inst.begin_again();
         inst.buffers().clear_all(|| {});
-        inst.buffers().wake_all();
         inst.forget_counts(ids);
     }
     !events::has_record_readers()

@@ -377,7 +377,6 @@ impl Instance {
             self.begin_again();
         }
         self.buffers().clear(cpus);
-        self.buffers().wake_all();
         Ok(())
     }
 
@@ -479,7 +478,6 @@ impl Instance {
             self.leave_clock();
             self.begin_again();
         });
-        self.buffers().wake_all();
         Ok(())
     }
 

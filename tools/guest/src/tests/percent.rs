@@ -24,6 +24,7 @@ pub const TESTS: &[Test] = &[
     test("percent.silent_below", 30, silent_below),
     test("percent.every_time", 120, every_time),
     test("percent.switches", 60, switches),
+    test("percent.tracer_begins_anew", 90, tracer_begins_anew),
     test("percent.ioctl", 30, ioctl),
     test("percent.flag_changes", 30, flag_changes),
 ];
@@ -255,6 +256,51 @@ fn switches(context: &Context) -> Check {
         drop(file);
         own.clear()?;
     }
+    own.remove()
+}
+
+/// A poller that waits for a share of a ring is told of the first event that makes it, when the tracer has emptied the
+/// buffer since.
+fn tracer_begins_anew(context: &Context) -> Check {
+    const LINES: &str = "options/display-graph";
+    if !context.is_rtracefs() {
+        skip!("tracefs wakes no reader there");
+    }
+    sys::pin_to(0);
+    let own = Instance::new(&context.root, "rtg-percent")?;
+    if !own.get("available_tracers")?.contains("wakeup_dl") {
+        skip!("this kernel has no such tracer");
+    }
+    // No task has a deadline here: nothing is followed and nothing recorded.
+    own.set("current_tracer", "wakeup_dl")?;
+    if !own.exists(LINES) {
+        skip!("this kernel follows no calls");
+    }
+    // One of 11 sub-buffers is the mark: any, but for the one that the reader is in.
+    own.set("buffer_size_kb", "40")?;
+    own.set("buffer_percent", "1")?;
+    let mut file = open(&own, RAW)?;
+    own.set("trace_marker", "read")?;
+    let read = file.read(&mut [0; 4096]).map_err(Errno::from);
+    ensure!(read.is_ok(), "read: {read:?}");
+    ensure!(!ready(&file, Duration::ZERO)?, "poll after all was read");
+    let (send, receive) = channel();
+    let poller = std::thread::spawn(move || {
+        let _ = send.send(sys::thread_id());
+        // At its end poll looks once more: it must come before.
+        ready(&file, sys::patience(SOON) * 3)
+    });
+    let thread = receive.recv().map_err(|_| "no thread".to_string())?;
+    ensure!(sys::wait_asleep(thread), "the poller does not sleep");
+    own.set(LINES, "1")?;
+    ensure!(sys::wait_asleep(thread), "the poller does not sleep on");
+    ensure!(!poller.is_finished(), "poll tells of nothing");
+    own.set("trace_marker", "first")?;
+    let woken = sys::wait_until(SOON, || poller.is_finished());
+    ensure!(woken, "poll says nothing of the first event");
+    let found = poller.join().map_err(|_| "the poller died".to_string())??;
+    ensure!(found, "poll ends without an event");
+    own.set("current_tracer", "nop")?;
     own.remove()
 }
 
