@@ -195,6 +195,8 @@ pub(crate) struct Instance {
     tracer_records: Atomic<bool>,
     /// Number of the events that are being attached and of the tracers that are being started.
     beginning: Atomic<i32>,
+    /// The tracer has seen a longest latency that programs have not been told of.
+    untold: Atomic<bool>,
     /// The number of [`CallLines`](crate::text::graph::CallLines) that the tracer may show; 0 for none.
     tracer_lines: Atomic<u32>,
     /// The options as they were before the tracer, which holds some of them.
@@ -278,6 +280,7 @@ impl Instance {
                 tracer <- new_mutex!(tracers::NOP),
                 tracer_records: Atomic::new(false),
                 beginning: Atomic::new(0),
+                untold: Atomic::new(false),
                 tracer_lines: Atomic::new(0),
                 options_before: Atomic::new(0),
                 functions,

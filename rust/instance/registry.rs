@@ -5,6 +5,7 @@
 use super::{
     enable,
     marker_copies,
+    tracer,
     Instance, //
 };
 use crate::{
@@ -37,6 +38,7 @@ impl Instances {
         let top = Instance::new(c"", true, OptionSet::DEFAULT)?;
         ALL.lock().push(top, GFP_KERNEL)?;
         let this = Self(());
+        tracer::begin_to_tell()?;
         enable::init()?;
         Ok(this)
     }
@@ -49,6 +51,7 @@ impl Drop for Instances {
         for inst in &all {
             inst.rest();
         }
+        tracer::end_telling();
         tracers::exit();
         drop(all);
     }

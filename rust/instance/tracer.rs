@@ -4,6 +4,7 @@
 
 use super::{
     enable,
+    registry,
     Instance, //
 };
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
         FunctionsFollower,
         Measure, //
     },
+    kapi::worker::Worker,
     probes::GraphRules,
     text::{
         graph::CallLines,
@@ -37,13 +39,50 @@ use crate::{
 use kernel::{
     prelude::*,
     sync::{
-        atomic::Relaxed,
+        atomic::{
+            Full,
+            Relaxed, //
+        },
         SetOnce, //
     }, //
 };
 
+/// The one thing that is wanted of [`TELLER`].
+const TELLING: u64 = 1;
+
 /// What tells programs of a longest latency of an instance. Process context.
 static TELL: SetOnce<fn(&Instance)> = SetOnce::new();
+
+crate::kapi::global::global_mutex! {
+    /// What calls [`TELL`]. It waits for a mount, and a task that has the mount may wait for a folder: so no task
+    /// waits for it that has one, as the task does that removes an instance.
+    static TELLER: Mutex<Option<Pin<KBox<Worker>>>> = None;
+}
+
+/// Makes what tells programs of longest latencies.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(super) fn begin_to_tell() -> Result {
+    let teller = KBox::pin_init(Worker::new(0, |_, _| tell_maxima()), GFP_KERNEL)?;
+    *TELLER.lock() = Some(teller);
+    Ok(())
+}
+
+/// Returns when nothing is told any more.
+pub(super) fn end_telling() {
+    let teller = TELLER.lock().take();
+    drop(teller);
+}
+
+/// Tells programs of the latencies that they have not been told of.
+fn tell_maxima() {
+    let is_untold = |inst: &Instance| inst.untold.xchg(false, Full);
+    while let (Some(tell), Some(inst)) = (TELL.copy(), registry::first(is_untold)) {
+        tell(&inst);
+    }
+}
 
 /// Has `tell` called for each instance whose tracer has seen a longest latency. Called once.
 pub(crate) fn tell_maxima_by(tell: fn(&Instance)) {
@@ -208,10 +247,12 @@ impl Instance {
         }
     }
 
-    /// Tells programs that the tracer has seen a longest latency.
+    /// Has programs be told soon that the tracer has seen a longest latency.
     pub(super) fn tell_maximum(&self) {
-        if let Some(tell) = TELL.copy() {
-            tell(self);
+        self.untold.store(true, Relaxed);
+        if let Some(teller) = &*TELLER.lock() {
+            // After the store, which the worker sees.
+            teller.want(TELLING);
         }
     }
 
