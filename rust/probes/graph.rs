@@ -91,7 +91,11 @@ pub(super) const EXIT: Base = Base::new(format::GRAPH_EXIT.id, OWN);
 pub(super) const EXIT_LEN: usize = COMMON + 32;
 
 /// The most instances that trace calls at a time.
-pub(crate) const MOST_GRAPH_TARGETS: usize = 48;
+pub(crate) const MOST_GRAPH_TARGETS: usize = 47;
+/// Beside the bits of targets: a call that the rules of one hold, which has no entry there.
+const HELD: u64 = 1 << MOST_GRAPH_TARGETS;
+/// The bits of the generation of a set are those above.
+const GENERATION: u32 = 48;
 
 /// What the hook at the entry answers: the exit is to be hooked as well, or not.
 pub(super) const FOLLOWED: c_int = 0;
@@ -202,7 +206,7 @@ pub(crate) static GRAPH_DISPATCH: PublishedRef<GraphDispatch> = PublishedRef::no
 pub(super) struct KeptTimes {
     /// The time of the entry.
     pub(super) time: Cell<u64>,
-    /// The targets that have the entry, one bit each, and above them the generation of the hook.
+    /// The targets that have the entry, one bit each, [`HELD`], and above them the generation of the hook.
     targets: Cell<u64>,
 }
 
@@ -211,7 +215,7 @@ pub(super) struct KeptTimes {
 #[repr(transparent)]
 struct HookedSet(u64);
 
-const _: () = assert!(MOST_GRAPH_TARGETS + 16 == u64::BITS as usize);
+const _: () = assert!(MOST_GRAPH_TARGETS + 1 == GENERATION as usize);
 
 impl HookedSet {
     /// The bits of the number, which is that of a bit in a mask.
@@ -234,8 +238,8 @@ impl HookedSet {
     /// The kernel knows a set of functions by its place, which may have become that of another one.
     #[inline(always)]
     fn targets(self, kept: u64) -> u64 {
-        match (kept ^ self.0).wrapping_shr(MOST_GRAPH_TARGETS as u32) {
-            0 => kept & (1u64 << MOST_GRAPH_TARGETS).wrapping_sub(1),
+        match (kept ^ self.0).wrapping_shr(GENERATION) {
+            0 => kept & (1u64 << GENERATION).wrapping_sub(1),
             _ => 0,
         }
     }
@@ -310,11 +314,12 @@ extern "C" fn enter_each(
 ) -> c_int {
     let depth = context::call_depth();
     let mut time = 0;
-    let (mut recorded, mut answer) = (0, IGNORED);
+    let (mut targets, mut answer) = (0, IGNORED);
     dispatch.for_each(dispatch.wanted(address), |bit, sink, rules| {
         let (root, closely) = match rules.ask(pin.pin(), address, depth) {
             Answer::Ignore => return,
             Answer::Hold => {
+                targets |= HELD;
                 answer = FOLLOWED;
                 return;
             }
@@ -329,7 +334,7 @@ extern "C" fn enter_each(
         };
         if is_taken {
             root.enter();
-            recorded |= bit;
+            targets |= bit;
             answer = FOLLOWED;
         }
     });
@@ -341,7 +346,7 @@ extern "C" fn enter_each(
         time = clock::read(ClockId::Local);
     }
     call.time.set(time);
-    call.targets.set(set.with_targets(recorded));
+    call.targets.set(set.with_targets(targets));
     FOLLOWED
 }
 
@@ -465,7 +470,8 @@ fn leave<const OF_TASK: bool>(
 ) {
     let (depth, overrun) = context::followed_calls();
     let level = u64::from(depth as u32) | u64::from(overrun).wrapping_shl(u32::BITS);
-    dispatch.for_each(set.targets(call.targets.get()), |_, sink, rules| {
+    let targets = set.targets(call.targets.get());
+    dispatch.for_each(targets & !HELD, |_, sink, rules| {
         let ring = sink.buffers().rings().this(pin);
         let words = [address, level, call.time.get(), now];
         match rules.is_usual() {
@@ -474,6 +480,18 @@ fn leave<const OF_TASK: bool>(
             }
             false => leave_closely(sink, ring, rules, words, asleep, regs),
         }
+    });
+    if targets & HELD != 0 {
+        leave_held(dispatch, address, depth, pin);
+    }
+}
+
+/// Has the targets learn that a call at this depth ends which the rules of one held.
+#[cold]
+#[inline(never)]
+extern "C" fn leave_held(dispatch: &GraphDispatch, address: u64, depth: c_int, pin: PinRef<'_>) {
+    dispatch.for_each(dispatch.wanted(address), |_, _, rules| {
+        rules.leave(pin.pin(), depth);
     });
 }
 

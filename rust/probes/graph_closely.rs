@@ -116,6 +116,8 @@ pub(super) fn leave_closely(
     regs: ExitRegisters<'_>,
 ) {
     let [address, level, time, time_now] = words;
+    // The lower half is the depth.
+    rules.leave(ring.pin().pin(), level as i32);
     let time = match rules.is_awake_or_of_followed() {
         true if rules.is_elsewhere(ring.pin().pin()) => return,
         // As ftrace, which has the call begin later. The clocks of two CPUs may differ by a little.

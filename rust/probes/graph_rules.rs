@@ -74,7 +74,7 @@ pub(crate) struct GraphRules {
 pub(super) enum Answer<'r> {
     /// It is not recorded.
     Ignore,
-    /// Nor is it recorded, but what is called in it has to be deeper.
+    /// Nor is it recorded, but what is called in it has to be deeper, and its exit ends that.
     Hold,
     /// It is recorded.
     Take(Root<'r>),
@@ -259,6 +259,22 @@ impl GraphRules {
         }
     }
 
+    /// Learns that a call at this depth of the current task ends. Any context.
+    #[inline(always)]
+    pub(super) fn leave(&self, pin: &CpuPin, depth: i32) {
+        if self.special.load() & BY_PLACE != 0 {
+            self.leave_place(pin, depth);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_place(&self, pin: &CpuPin, depth: i32) {
+        let level = u64::try_from(depth);
+        if let (Some(places), Ok(level)) = (self.places.get(pin), level) {
+            places.leave(pin, level);
+        }
+    }
+
     /// Returns whether the calls of the current task are not recorded. Any context.
     #[inline(always)]
     pub(super) fn is_of_others(&self, pin: &CpuPin) -> bool {
@@ -311,8 +327,8 @@ impl GraphRules {
     }
 }
 
-/// What is known of a task: the level of the call that it is in, plus one; 0 for none. A level that is not
-/// above what was noted shows that the call has ended, whether or not a hook saw that.
+/// What is known of a task: the level of the call that it is in, plus one; 0 for none. The exit of the call forgets it.
+/// Where no hook saw that, a level that is not above what was noted shows that the call has ended.
 struct Levels {
     /// Of a function that calls are to be in.
     only: SharedU8,
@@ -379,7 +395,7 @@ impl GraphPlaces {
         let Some(levels) = self.levels(pin) else {
             return Answer::Ignore;
         };
-        let level = u8::try_from(level.saturating_add(1)).unwrap_or(u8::MAX);
+        let level = noted_level(level);
         if is_in(&levels.never, level) {
             return Answer::Ignore;
         }
@@ -395,6 +411,20 @@ impl GraphPlaces {
             _ => Answer::Take(Root(None)),
         }
     }
+
+    /// Learns that a call at this level of the current task ends, and with it what is not above.
+    fn leave(&self, pin: &CpuPin, level: u64) {
+        if let Some(levels) = self.levels(pin) {
+            let level = noted_level(level);
+            is_in(&levels.only, level);
+            is_in(&levels.never, level);
+        }
+    }
+}
+
+/// Returns what is noted of a call at this level.
+fn noted_level(level: u64) -> u8 {
+    u8::try_from(level.saturating_add(1)).unwrap_or(u8::MAX)
 }
 
 /// Returns whether a call is in the one that was noted; forgets one that has ended.

@@ -488,7 +488,7 @@ fn words(context: &Context) -> Check {
 }
 
 /// Entries and exits of a function in an instance.
-fn counted(tree: &Tree, function: &str) -> Check<(usize, usize)> {
+pub(super) fn counted(tree: &Tree, function: &str) -> Check<(usize, usize)> {
     let text = tree.get("trace")?;
     let of = |end: &str| text.matches(&format!(" {function}{end}")).count();
     let leaves = of("();\n");

@@ -51,6 +51,7 @@ mod golden;
 mod golden_events;
 mod graph;
 mod graph_reads;
+mod graph_roots;
 mod graph_sums;
 mod graph_tasks;
 mod hist_contexts;
@@ -236,6 +237,7 @@ const GROUPS: &[&[Test]] = &[
     functions_all::TESTS,
     graph::TESTS,
     graph_reads::TESTS,
+    graph_roots::TESTS,
     graph_sums::TESTS,
     graph_tasks::TESTS,
     hwlat::TESTS,
