@@ -21,7 +21,7 @@
 //! - `followed`: the CPU whose functions are recorded for a tracer of latencies.
 //! - `deepest`: another such hook, which looks how deep stacks are.
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls;
-//!   `graph_alone`: all of them, for one instance; `graph_closely`: with more than usual.
+//!   `graph_places`: those in which they are; `graph_alone`: all of them, for one instance; `graph_closely`: with more than usual.
 //! - `profile`: those that count calls and measure their times.
 //! - `commands`: what is done when functions are called; `times_left`: how often.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
@@ -49,6 +49,7 @@ mod given;
 mod graph;
 mod graph_alone;
 mod graph_closely;
+mod graph_places;
 mod graph_rules;
 mod idle;
 mod in_place;
@@ -116,10 +117,8 @@ pub(crate) use self::{
         GRAPH_DISPATCH,
         MOST_GRAPH_TARGETS, //
     },
-    graph_rules::{
-        GraphPlaces,
-        GraphRules, //
-    },
+    graph_places::GraphPlaces,
+    graph_rules::GraphRules,
     idle::IdleRepeats,
     in_place::FilledRecord,
     kept_watch::KeptWatch,

@@ -21,7 +21,7 @@ use kernel::{
 };
 
 /// The priority of the probes that record.
-pub(super) const RECORDING: c_int = bindings::TRACEPOINT_DEFAULT_PRIO as c_int;
+pub(crate) const RECORDING: c_int = bindings::TRACEPOINT_DEFAULT_PRIO as c_int;
 
 /// What `sched_switch` calls: with whether the task was preempted, the tasks before and after, and the
 /// state of the one before.
@@ -100,7 +100,7 @@ impl<T: Sync> Probe<T> {
     }
 
     /// Returns one for tasks that were made.
-    pub(super) fn on_fork(function: ForkCallback<T>, priority: c_int) -> Self {
+    pub(crate) fn on_fork(function: ForkCallback<T>, priority: c_int) -> Self {
         // INVARIANT: The tracepoint passes its cookie and two tasks.
         Self {
             system: "sched",

@@ -9,8 +9,13 @@ use crate::check::{Check, Report};
 use crate::sys;
 use crate::tree::Instance;
 use crate::Context;
+use std::path::Path;
+use std::time::Duration;
 
-pub const TESTS: &[Test] = &[test("graph.roots", 60, roots)];
+pub const TESTS: &[Test] = &[
+    test("graph.roots", 60, roots),
+    test("graph.root_tasks", 60, root_tasks),
+];
 
 /// What is inside of a root ends with it, though the depth of a call counts what another instance follows as well.
 fn roots(context: &Context) -> Check {
@@ -44,4 +49,57 @@ fn roots(context: &Context) -> Check {
         two.set("current_tracer", "nop")?;
     }
     report.finish()
+}
+
+/// Has a thread run `work` that has the number `wanted`, or any.
+fn numbered(wanted: Option<u32>, work: fn()) -> Check<u32> {
+    const LAST: &str = "/proc/sys/kernel/ns_last_pid";
+    for _ in 0..100 {
+        if let Some(wanted) = wanted {
+            if std::fs::write(LAST, format!("{}", wanted - 1)).is_err() {
+                skip!("this kernel gives no task the number of another one");
+            }
+        }
+        let thread = std::thread::spawn(move || {
+            let number = sys::thread_id();
+            if wanted.is_none_or(|wanted| wanted == number) {
+                work();
+            }
+            number
+        });
+        let number = thread.join().map_err(|_| "the thread panicked")?;
+        let gone = || !Path::new(&format!("/proc/{number}")).exists();
+        ensure!(
+            sys::wait_until(Duration::from_secs(20), gone),
+            "task {number} stays"
+        );
+        if wanted.is_none_or(|wanted| wanted == number) {
+            return Ok(number);
+        }
+    }
+    fail!("no task got the number {wanted:?}")
+}
+
+/// A task that ends in a root leaves nothing to the next one of its number.
+fn root_tasks(context: &Context) -> Check {
+    const ROOT: &str = "do_exit";
+    let (own, _) = sides(context)?;
+    sys::pin_to(0);
+    let functions = functions(&own.top())?;
+    let inner = functions.split(' ').nth(2).unwrap_or_default();
+    let two = Instance::new(&context.root, "rtg-two")?;
+    select(&two, FILTER, GETPGID)?;
+    two.set("current_tracer", "function_graph")?;
+    select(&own, FILTER, &format!("{ROOT} {inner}"))?;
+    own.set("set_graph_function", ROOT)?;
+    own.set("current_tracer", "function_graph")?;
+    let number = numbered(None, || {})?;
+    numbered(Some(number), || (0..10).for_each(|_| getpgid(1)))?;
+    let text = own.get("trace")?;
+    ensure!(
+        text.matches(&format!(" {ROOT}() {{")).count() >= 2,
+        "{text}"
+    );
+    ensure!(!text.contains(inner), "outside of the root: {text}");
+    Ok(())
 }
