@@ -22,7 +22,10 @@ use crate::kapi::{
         TaskSharedObject,
     }, //
 };
-use core::ptr;
+use core::{
+    ops::Range,
+    ptr, //
+};
 use kernel::{
     bindings,
     prelude::*, //
@@ -67,6 +70,12 @@ impl<'a> Module<'a> {
     /// Returns whether `address` is in what of it goes after its init.
     pub(crate) fn contains_init(self, address: u64) -> bool {
         c::rt_within_module_init(self.0, address as usize)
+    }
+
+    /// Returns the addresses of its code that goes after its init.
+    pub(crate) fn init_code(self) -> Range<u64> {
+        let start = c::rt_module_init_text(self.0) as u64;
+        start..start.saturating_add(u64::from(c::rt_module_init_size(self.0)))
     }
 
     /// Returns its tracepoints.

@@ -104,7 +104,12 @@ fn follow(module: Module<'_>, change: ModuleChange) {
             each(&|all| all.came(module.name()));
         }
         ModuleChange::InitIsOver => {
-            list::init_is_over();
+            if list::init_is_over(module.name(), module.init_code()).is_err() {
+                pr_warn!(
+                    "functions of the init of {} may be listed for too long\n",
+                    module.name()
+                );
+            }
             profile::forget(&within_init);
             each(&|all| all.went(&within_init));
         }

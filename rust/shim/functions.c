@@ -163,3 +163,13 @@ bool rt_within_module_init(const struct module *module, unsigned long address)
 {
 	return within_module_init(address, module);
 }
+
+unsigned long rt_module_init_text(const struct module *module)
+{
+	return (unsigned long)module->mem[MOD_INIT_TEXT].base;
+}
+
+unsigned int rt_module_init_size(const struct module *module)
+{
+	return module->mem[MOD_INIT_TEXT].size;
+}

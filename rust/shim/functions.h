@@ -103,6 +103,10 @@ const char *rt_module_name(const struct module *module);
 bool rt_within_module(const struct module *module, unsigned long address);
 bool rt_within_module_init(const struct module *module, unsigned long address);
 
+/* Members: where the code of a module begins that goes after its init, and its bytes. */
+unsigned long rt_module_init_text(const struct module *module);
+unsigned int rt_module_init_size(const struct module *module);
+
 /*
  * In Rust: the hooks. Any context; see rust/probes/function.rs, profile.rs, deepest.rs,
  * and rust/sources/entry_hook.rs.

@@ -10,6 +10,7 @@ use crate::kernel_modules::{Loaded, Modules};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::collections::HashSet;
 use std::io::Read;
 
 pub const TESTS: &[Test] = &[
@@ -21,6 +22,7 @@ pub const TESTS: &[Test] = &[
     test("graph.instances", 120, instances),
     test("graph.ends", 60, ends),
     test("graph.modules", 120, modules),
+    test("graph.module_inits", 120, module_inits),
     test("graph.everything", 600, everything),
 ];
 
@@ -655,6 +657,34 @@ fn modules(context: &Context) -> Check {
         own.get("trace")?.contains(&format!(" {GETPPID}();")),
         "no call"
     );
+    own.set("current_tracer", "nop")?;
+    ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks at last");
+    Ok(())
+}
+
+/// The functions of a module's init are in no list once it is over, whatever was made of the list meanwhile.
+fn module_inits(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let modules = Modules::new()?;
+    let mut loaded = Loaded::new(&modules);
+    // All functions but most of them: what comes with a module is hooked, and few others.
+    select(&own, NOTRACE, &format!("* !{GETPPID}"))?;
+    own.set("current_tracer", "function_graph")?;
+    loaded.add("vsock")?;
+    let list = |tree: &Tree| tree.get("available_filter_functions");
+    let (found, wanted) = (list(&own.top())?, list(&reference.top())?);
+    let there: HashSet<_> = wanted.lines().collect();
+    let over: Vec<_> = found.lines().filter(|line| !there.contains(line)).collect();
+    ensure_eq!(over, Vec::<&str>::new(), "functions that are gone");
+    ensure!(found == wanted, "the lists differ");
+    own.set("current_tracer", "nop")?;
+    own.set("current_tracer", "function_graph")?;
+    getppid();
+    ensure!(
+        own.get("trace")?.contains(&format!(" {GETPPID}();")),
+        "no call"
+    );
+    loaded.remove()?;
     own.set("current_tracer", "nop")?;
     ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks at last");
     Ok(())
