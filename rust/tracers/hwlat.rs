@@ -255,20 +255,19 @@ impl Tracer for HwlatTracer {
             functions: host.functions().clone(),
             samples: Atomic::new(0),
         };
-        let rules = host.functions().rules();
         let mut run = HwlatRun {
             search: Arc::new(search, GFP_KERNEL)?,
-            threshold_before: rules.threshold(),
+            threshold_before: host.functions().rules().threshold(),
             cpus: host.cpus()?,
             threads: None,
         };
         if run.threshold_before == 0 {
-            rules.set_threshold(state.last_threshold);
+            host.set_threshold(state.last_threshold);
         }
         host.sink().set_max_latency(0);
         let started = run.renew(host.sink().is_on());
         if started.is_err() {
-            rules.set_threshold(run.threshold_before);
+            host.set_threshold(run.threshold_before);
             return started;
         }
         state.run = Some(run);
@@ -295,8 +294,7 @@ impl Tracer for HwlatTracer {
             return;
         };
         run.threads = None;
-        let rules = host.functions().rules();
-        state.last_threshold = rules.threshold();
-        rules.set_threshold(run.threshold_before);
+        state.last_threshold = host.functions().rules().threshold();
+        host.set_threshold(run.threshold_before);
     }
 }

@@ -126,6 +126,14 @@ impl<'a> Host<'a> {
     pub(crate) fn functions(&self) -> &'a Arc<FunctionFilter> {
         self.functions
     }
+
+    /// Sets the threshold of the instance, in nanoseconds.
+    fn set_threshold(&self, ns: u64) {
+        self.functions.rules().set_threshold(ns);
+        if self.is_top {
+            set_top_threshold(ns);
+        }
+    }
 }
 
 /// A tracer.

@@ -19,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("hwlat.format", 30, format),
     test("hwlat.records", 120, records),
     test("hwlat.threads", 120, threads),
+    test("hwlat.top_threshold", 120, top_threshold),
     test("hwlat.cpus", 120, cpus),
     test("hwlat.ends", 120, ends),
 ];
@@ -334,6 +335,46 @@ fn threads(context: &Context) -> Check {
     own.set("current_tracer", "hwlat")?;
     own.set("tracing_thresh", "10")?;
     own.set("current_tracer", "nop")
+}
+
+/// Whether the tracer `wakeup` of an instance that has no threshold finds latencies.
+fn finds_latencies(own: &Instance, patience: Duration) -> Check<bool> {
+    const MOST: &str = "tracing_max_latency";
+    own.set(MOST, "0")?;
+    Ok(sys::wait_until(patience, || {
+        std::thread::sleep(Duration::from_millis(1));
+        own.get(MOST).is_ok_and(|most| most != "0\n")
+    }))
+}
+
+/// The threshold of the top instance, which is that of others as well, is what its file says while it has the tracer
+/// and afterwards.
+fn top_threshold(context: &Context) -> Check {
+    let settings = Settings::short(context)?;
+    let top = &settings.0;
+    let own = Instance::new(&context.root, "rtg-hwlat")?;
+    if own.exists("options/function-trace") {
+        own.set("options/function-trace", "0")?;
+    }
+    own.set("current_tracer", "wakeup")?;
+    ensure!(finds_latencies(&own, PATIENCE)?, "without a threshold");
+    top.set("current_tracer", "hwlat")?;
+    // Nothing waits as long.
+    top.set("tracing_thresh", "1000000000")?;
+    top.set("current_tracer", "nop")?;
+    ensure_eq!(top.get("tracing_thresh")?, "0\n", "after");
+    let mut report = Report::default();
+    let after = finds_latencies(&own, PATIENCE)?;
+    report.expect(after, || "the threshold stays when the tracer goes".into());
+    // The one that was left.
+    top.set("current_tracer", "hwlat")?;
+    let within = finds_latencies(&own, Duration::from_millis(200))?;
+    report.expect(!within, || "the threshold does not come with it".into());
+    // The usual one is the last one again.
+    top.set("tracing_thresh", "10")?;
+    top.set("current_tracer", "nop")?;
+    top.set("tracing_thresh", "0")?;
+    report.finish()
 }
 
 /// CPUs that are not recorded are not searched, and CPUs come and go.
