@@ -89,6 +89,17 @@ pub(crate) struct FollowedTask {
     pub(crate) cpu: u32,
 }
 
+/// What became of the task that a tracer follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FollowedChange {
+    /// Nothing: it is another one, if there is one.
+    Nothing,
+    /// It is followed no more.
+    Ends,
+    /// Nor is this one, which begins to run.
+    Runs(FollowedTask),
+}
+
 /// The task that a tracer follows, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct WakeupFollower {
@@ -128,25 +139,32 @@ impl WakeupFollower {
         begins
     }
 
-    /// Learns that a CPU goes from the task `prev` to `next`. Returns the followed task if it begins to run.
+    /// Learns that a CPU goes from the task `prev` to `next`. Returns what became of the followed task.
     ///
     /// A task that is woken up while it still runs is not waiting for a CPU: it is followed until it leaves its CPU,
     /// and has no latency.
-    pub(crate) fn switched(&mut self, prev: u64, next: u64) -> Option<FollowedTask> {
-        let followed = self.followed?;
-        if followed.task == next {
-            return self.followed.take();
+    pub(crate) fn switched(&mut self, prev: u64, next: u64) -> FollowedChange {
+        match self.followed {
+            Some(followed) if followed.task == next => {
+                self.forget();
+                FollowedChange::Runs(followed)
+            }
+            Some(followed) if followed.task == prev => {
+                self.forget();
+                FollowedChange::Ends
+            }
+            _ => FollowedChange::Nothing,
         }
-        if followed.task == prev {
-            self.forget();
-        }
-        None
     }
 
-    /// Learns that the task is gone.
-    pub(crate) fn freed(&mut self, task: u64) {
-        if self.followed.is_some_and(|of| of.task == task) {
-            self.forget();
+    /// Learns that the task is gone. Returns what became of the followed one.
+    pub(crate) fn freed(&mut self, task: u64) -> FollowedChange {
+        match self.followed {
+            Some(followed) if followed.task == task => {
+                self.forget();
+                FollowedChange::Ends
+            }
+            _ => FollowedChange::Nothing,
         }
     }
 }
@@ -403,16 +421,32 @@ mod tests {
         assert_eq!(follower.present(), (0, NO_PRIORITY));
         assert!(follower.woken(WakeupClass::Any, woken(7, 50), 120));
         assert_eq!(follower.present(), (7, 50));
-        assert_eq!(follower.switched(1, 2), None);
+        assert_eq!(follower.switched(1, 2), FollowedChange::Nothing);
         assert!(follower.is_following());
-        assert_eq!(follower.switched(1, 7), Some(woken(7, 50)));
+        assert_eq!(follower.switched(1, 7), FollowedChange::Runs(woken(7, 50)));
         assert!(!follower.is_following());
-        assert_eq!(follower.switched(1, 7), None, "once");
+        assert_eq!(follower.switched(1, 7), FollowedChange::Nothing, "once");
         assert!(follower.woken(WakeupClass::Any, woken(8, 99), 120));
-        follower.freed(7);
+        assert_eq!(follower.freed(7), FollowedChange::Nothing);
         assert!(follower.is_following());
-        follower.freed(8);
+        assert_eq!(follower.freed(8), FollowedChange::Ends);
         assert!(!follower.is_following());
+    }
+
+    /// What has seen that a task is followed comes too late: another one is by then, of which it says nothing.
+    #[test]
+    fn the_one_before_changes_nothing() {
+        let mut follower = WakeupFollower::new();
+        assert!(follower.woken(WakeupClass::Any, woken(7, 50), 120));
+        assert!(follower.woken(WakeupClass::Any, woken(8, 40), 120));
+        for change in [
+            follower.switched(1, 7),
+            follower.switched(7, 1),
+            follower.freed(7),
+        ] {
+            assert_eq!(change, FollowedChange::Nothing);
+        }
+        assert_eq!(follower.present(), (8, 40));
     }
 
     /// The two records of a call, which the printer of calls joins to one line.
@@ -439,10 +473,10 @@ mod tests {
         let mut follower = WakeupFollower::new();
         // Woken up by another CPU before it sleeps: it sleeps later, and what follows is no latency.
         assert!(follower.woken(WakeupClass::Any, woken(7, 50), 120));
-        assert_eq!(follower.switched(7, 0), None);
-        assert_eq!(follower.switched(0, 7), None);
+        assert_eq!(follower.switched(7, 0), FollowedChange::Ends);
+        assert_eq!(follower.switched(0, 7), FollowedChange::Nothing);
         assert!(follower.woken(WakeupClass::Any, woken(7, 50), 120));
-        assert_eq!(follower.switched(0, 7), Some(woken(7, 50)));
+        assert_eq!(follower.switched(0, 7), FollowedChange::Runs(woken(7, 50)));
     }
 
     /// What a follower says of random wake-ups and switches is what a list of all of them says.
@@ -495,7 +529,11 @@ mod tests {
                         continue;
                     }
                     let prev = core::mem::replace(&mut runs[cpu], next);
-                    let expected = best.filter(|of| of.task == next);
+                    let expected = match best {
+                        Some(of) if of.task == next => FollowedChange::Runs(of),
+                        Some(of) if of.task == prev => FollowedChange::Ends,
+                        _ => FollowedChange::Nothing,
+                    };
                     assert_eq!(follower.switched(prev, next), expected);
                     if best.is_some_and(|of| of.task == next || of.task == prev) {
                         best = None;

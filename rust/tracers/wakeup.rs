@@ -47,6 +47,7 @@ use crate::{
             fill_call_entry,
             fill_call_exit,
             fill_function,
+            FollowedChange,
             FollowedTask,
             WakeupClass,
             WakeupFollower,
@@ -232,10 +233,14 @@ fn end(pin: &CpuPin, instance: &LatencyInstance, told: &TaskChange<'_>) {
             return false;
         }
         let (before, after) = (task::identity(told.prev), task::identity(told.next));
-        let ended = state.follower.switched(before, after);
+        let change = state.follower.switched(before, after);
+        if change == FollowedChange::Nothing {
+            // Another CPU was first: the functions are those of the task that it follows.
+            return false;
+        }
         // What is called from here on is not part of the latency.
         state.publish();
-        if let Some(followed) = ended {
+        if let FollowedChange::Runs(followed) = change {
             record(pin, sink, &format::CONTEXT_SWITCH, told);
             let to = clock::read(sink.clock());
             let latency = to.saturating_sub(followed.since);
@@ -312,8 +317,9 @@ impl WakeupWatcher for WakeupProbe {
         let task = task::identity(task);
         if FOLLOWED.load() == task {
             STATE.with(|state| {
-                state.follower.freed(task);
-                state.publish();
+                if state.follower.freed(task) != FollowedChange::Nothing {
+                    state.publish();
+                }
             });
         }
     }
