@@ -101,6 +101,8 @@ struct FunctionEngine {
     dispatch: Publisher<Dispatch>,
     /// Made for the first user with a manner of its own.
     nesting: Option<Arc<Nesting>>,
+    /// The hook may be on more than the users want: there was no memory to take it off what one wanted that left.
+    is_wider: bool,
 }
 
 crate::kapi::global::global_mutex! {
@@ -109,6 +111,7 @@ crate::kapi::global::global_mutex! {
         hook: FunctionHook::of_records(),
         dispatch: Publisher::of(&FUNCTION_DISPATCH),
         nesting: None,
+        is_wider: false,
     };
 }
 
@@ -190,7 +193,7 @@ impl FunctionEngine {
     ///
     /// `ENOMEM`: it records as before.
     fn record_again(&mut self) -> Result {
-        let dispatch = self.dispatch(self.agree())?;
+        let dispatch = self.dispatch(self.agree() && !self.is_wider)?;
         drop(self.dispatch.set(Some(dispatch)));
         Ok(())
     }
@@ -251,6 +254,7 @@ impl users::Engine for FunctionEngine {
             drop(self.dispatch.set_again(before));
             return hooked;
         }
+        self.is_wider = false;
         match shorter {
             Some(_) => drop(before.and(self.dispatch.set(shorter))),
             None => drop(before),
@@ -260,10 +264,12 @@ impl users::Engine for FunctionEngine {
 
     fn clear(&mut self) {
         self.hook.clear();
+        self.is_wider = false;
         drop(self.dispatch.set(None));
     }
 
     fn forget(&mut self, whose: UserIdentity<'_>) {
+        self.is_wider = true;
         if let Some(dispatch) = self.dispatch.get() {
             dispatch.forget(whose.sink, whose.purpose == Purpose::Commands);
             grace::writers_left();

@@ -8,11 +8,13 @@ use super::functions::{getpgid_of, getppid, select, sides, FILTER, GETPGID, GETP
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::faults::Faults;
 use crate::kernel_modules::{Loaded, Modules};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::using;
 use crate::Context;
+use std::io::Write;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -26,6 +28,8 @@ pub const TESTS: &[Test] = &[
     test("functions.once", 60, once),
     test("functions.once_in_use", 60, once_in_use),
 ];
+
+pub const FAULTS: &[Test] = &[test("faults.functions", 240, leaves)];
 
 const STACK: &str = "func_stack_trace";
 const NO_REPEATS: &str = "func-no-repeats";
@@ -626,4 +630,42 @@ fn once_in_use(context: &Context) -> Check {
         .filter(|line| cat.lines().all(|other| other != *line));
     ensure!(found.lines().eq(alone), "{found}: of {ls}");
     own.remove()
+}
+
+/// Without memory for something shorter the hook stays on what an instance had that goes; another one records its own
+/// functions alone, also when it records them in another way then.
+fn leaves(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    let faults = Faults::new()?;
+    sys::pin_to(0);
+    let two = Instance::new(&context.root, "rtg-two")?;
+    select(&own, FILTER, *GETPPID)?;
+    select(&two, FILTER, GETPGID)?;
+    for tree in [&two, &own] {
+        tree.set("current_tracer", "function")?;
+    }
+    let option = format!("options/{NO_REPEATS}");
+    let path = own.file("current_tracer");
+    let tally = faults.exhaust(
+        "nop > current_tracer",
+        || {
+            let mut file = super::faults::open(&path, true, 0)?;
+            Ok(file.write_all(b"nop")?)
+        },
+        |_| {
+            two.clear()?;
+            for switch in ["1", "0"] {
+                two.set(&option, switch)?;
+                getppid();
+                getpgid_of(1);
+            }
+            let text = two.get("trace")?;
+            ensure!(!text.contains(*GETPPID), "the other's: {text}");
+            let calls = text.matches(&format!(": {GETPGID} <-")).count();
+            ensure_eq!(calls, 2, "{text}");
+            own.set("current_tracer", "function")
+        },
+    )?;
+    ensure!(tally.faults > 0, "{tally:?}");
+    Ok(())
 }

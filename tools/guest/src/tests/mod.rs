@@ -300,6 +300,7 @@ const GROUPS: &[&[Test]] = &[
     faults_hists::TESTS,
     faults_latency::TESTS,
     profile::FAULTS,
+    functions_manner::FAULTS,
     stacks::FAULTS,
     faults_dynamic::TESTS,
     life::TESTS,
