@@ -125,8 +125,14 @@ impl<C> TaskCall<C> {
 
     /// Returns the nanoseconds that were taken off the task since the call began; it ends at `now`. Any context.
     pub(crate) fn taken(&self, times: &TaskTimes, pin: &CpuPin, now: u64) -> u64 {
-        times.reading(pin, now).wrapping_sub(self.reading.get()) >> 1
+        nanoseconds(self.reading.get(), times.reading(pin, now))
     }
+}
+
+/// Returns the nanoseconds between two readings; 0 where the later one has less, as the clocks of two CPUs may differ
+/// by a little.
+fn nanoseconds(from: u64, to: u64) -> u64 {
+    u64::try_from((to.wrapping_sub(from) as i64) >> 1).unwrap_or(0)
 }
 
 /// Notes a switch. Interrupts are disabled.
@@ -177,5 +183,24 @@ impl SleepWatch {
     /// Returns the times.
     pub(crate) fn times(&self) -> &TaskTimes {
         &self.times
+    }
+}
+
+#[kunit_tests(rtrace_tasks_sleep)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_that_goes_back_is_no_sleep() {
+        for (from, to, expected) in [
+            (0, 0, 0),
+            (100, 106, 3),
+            (u64::MAX - 1, 4, 3),
+            (106, 100, 0),
+            (4, u64::MAX - 1, 0),
+            (101, 100, 0),
+        ] {
+            assert_eq!(nanoseconds(from, to), expected);
+        }
     }
 }
