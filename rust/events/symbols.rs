@@ -20,7 +20,10 @@ use crate::{
     },
     text::{
         json,
-        stack::SymbolNames,
+        stack::{
+            NameExtent,
+            SymbolNames, //
+        },
         word,
         writer::ByteWrite, //
     },
@@ -43,8 +46,7 @@ pub(crate) struct Symbols {
 #[derive(Clone, Copy)]
 struct CachedName {
     address: u64,
-    /// The name includes the offset in the function, and the module.
-    offset: bool,
+    parts: NameExtent,
     len: u8,
     text: [u8; LONGEST],
 }
@@ -52,7 +54,7 @@ struct CachedName {
 impl CachedName {
     const NONE: Self = Self {
         address: 0,
-        offset: false,
+        parts: NameExtent::Function,
         len: 0,
         text: [0; LONGEST],
     };
@@ -74,45 +76,50 @@ impl Symbols {
     /// Calls `say` with the name of `address`, with the offset in the function and the module; with
     /// its number if it has none. Returns what `say` does.
     pub(crate) fn with_text<R>(&mut self, address: u64, say: impl FnOnce(&[u8]) -> R) -> R {
-        self.look_up(address, true, |text, _| say(text))
+        self.look_up(address, NameExtent::Place, |text, _| say(text))
     }
 
-    /// Calls `say` with the name of `address`, with the offset in the function and the module if
-    /// `offset` is set. Returns `None` if the address has no name.
+    /// Calls `say` with these parts of the name of `address`. Returns `None` if the address has no name.
     fn with_name<R>(
         &mut self,
         address: u64,
-        offset: bool,
+        parts: NameExtent,
         say: impl FnOnce(&[u8]) -> R,
     ) -> Option<R> {
-        self.look_up(address, offset, |text, is_name| is_name.then(|| say(text)))
+        self.look_up(address, parts, |text, is_name| is_name.then(|| say(text)))
     }
 
     /// Calls `say` with the text for `address`, and with whether that is a name. Returns what `say`
     /// does.
-    fn look_up<R>(&mut self, address: u64, offset: bool, say: impl FnOnce(&[u8], bool) -> R) -> R {
+    fn look_up<R>(
+        &mut self,
+        address: u64,
+        parts: NameExtent,
+        say: impl FnOnce(&[u8], bool) -> R,
+    ) -> R {
         // Functions are aligned to 16 bytes; the calls in them are not.
         let at = (address ^ (address >> 7)) as usize % SLOTS;
         let known = self.known.get(at);
-        let known = known.filter(|known| (known.address, known.offset) == (address, offset));
+        let known = known.filter(|known| (known.address, known.parts) == (address, parts));
         if let Some(text) = known.and_then(CachedName::text) {
             return say(text, true);
         }
-        let symbol = match offset {
-            true => Symbol::at(address),
-            false => Symbol::name_at(address),
+        let symbol = match parts {
+            NameExtent::Function => Symbol::name_at(address),
+            NameExtent::ModuleFunction => Symbol::function_at(address),
+            NameExtent::Place => Symbol::at(address),
         };
         let Some(name) = symbol.name() else {
             return say(symbol.text().as_bytes(), false);
         };
         if symbol.stays() {
-            self.remember(at, address, offset, name.as_bytes());
+            self.remember(at, address, parts, name.as_bytes());
         }
         say(name.as_bytes(), true)
     }
 
     /// Caches a name. Does nothing without memory for the cache.
-    fn remember(&mut self, at: usize, address: u64, offset: bool, name: &[u8]) {
+    fn remember(&mut self, at: usize, address: u64, parts: NameExtent, name: &[u8]) {
         if self.known.is_empty() {
             let _ = self.known.resize(SLOTS, CachedName::NONE, GFP_KERNEL);
         }
@@ -122,7 +129,7 @@ impl Symbols {
         if let Some(text) = known.text.get_mut(..name.len()) {
             text.copy_from_slice(name);
             known.address = address;
-            known.offset = offset;
+            known.parts = parts;
             known.len = len;
         }
     }
@@ -130,7 +137,9 @@ impl Symbols {
     /// Writes an address as a JSON string that does not reveal where the kernel is: its name, or,
     /// if it has none, its hash.
     pub(crate) fn write_json(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-        let named = self.with_name(address, true, |name| json::write_string(name, out));
+        let named = self.with_name(address, NameExtent::Place, |name| {
+            json::write_string(name, out)
+        });
         named.unwrap_or_else(|| symbol::write_hashed(address, out))
     }
 }
@@ -139,10 +148,10 @@ impl SymbolNames for Symbols {
     fn write_name(
         &mut self,
         address: u64,
-        offset: bool,
+        parts: NameExtent,
         out: &mut dyn ByteWrite,
     ) -> Result<bool, fmt::Error> {
-        match self.with_name(address, offset, |name| out.write_bytes(name)) {
+        match self.with_name(address, parts, |name| out.write_bytes(name)) {
             Some(written) => written.map(|()| true),
             None => Ok(false),
         }

@@ -19,7 +19,10 @@ use crate::{
             CallExit,
             EXIT_ID, //
         },
-        stack::SymbolNames,
+        stack::{
+            NameExtent,
+            SymbolNames, //
+        },
         writer::ByteWrite, //
     }, //
 };
@@ -116,7 +119,7 @@ impl CallSpread {
             };
             let mut name = Text::new();
             if !names
-                .write_name(of.function, false, &mut name)
+                .write_name(of.function, NameExtent::Function, &mut name)
                 .map_err(|_| ENOMEM)?
             {
                 write!(name, "{:#x}", of.function).map_err(|_| ENOMEM)?;

@@ -20,7 +20,10 @@ use crate::{
             CallExit,
             EXIT_ID, //
         },
-        stack::SymbolNames,
+        stack::{
+            NameExtent,
+            SymbolNames, //
+        },
         writer::ByteWrite, //
     }, //
 };
@@ -268,7 +271,7 @@ fn write_way(
             continue;
         }
         out.write_char(';')?;
-        if !names.write_name(node.function, false, out)? {
+        if !names.write_name(node.function, NameExtent::Function, out)? {
             write!(out, "{:#x}", node.function)?;
         }
     }

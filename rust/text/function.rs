@@ -166,7 +166,10 @@ pub(crate) fn write_bin(record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::writer::Bytes;
+    use crate::text::{
+        stack::NameExtent,
+        writer::Bytes, //
+    };
 
     /// Knows what is at 0x1000 to 0x1fff.
     struct Map;
@@ -175,14 +178,14 @@ mod tests {
         fn write_name(
             &mut self,
             address: u64,
-            offset: bool,
+            parts: NameExtent,
             out: &mut dyn ByteWrite,
         ) -> Result<bool, fmt::Error> {
             if !(0x1000..0x2000).contains(&address) {
                 return Ok(false);
             }
             out.write_str("known")?;
-            if offset {
+            if parts == NameExtent::Place {
                 write!(out, "+{:#x}/0x1000", address - 0x1000)?;
             }
             Ok(true)

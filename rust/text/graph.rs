@@ -35,6 +35,7 @@ use super::{
     },
     stack::{
         self,
+        NameExtent,
         SymbolNames, //
     },
     writer::ByteWrite, //
@@ -410,13 +411,13 @@ pub(crate) fn error(value: u64) -> Option<i64> {
 /// What ends a comment.
 pub(crate) const COMMENT_END: &str = " */\n";
 
-/// Writes the name of a function, or its address if it has none.
+/// Writes the name of a function and its module, or its address if it has none.
 fn write_function(
     address: u64,
     names: &mut dyn SymbolNames,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
-    match names.write_name(address, false, out)? {
+    match names.write_name(address, NameExtent::ModuleFunction, out)? {
         true => Ok(()),
         false => write!(out, "{address:#x}"),
     }

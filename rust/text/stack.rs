@@ -24,14 +24,24 @@ pub(crate) const TRAMPOLINE: u64 = i32::MAX as u64;
 /// Number of addresses in each record of `userstacktrace`.
 pub(crate) const USER_DEPTH: usize = 8;
 
+/// What is written of the name of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameExtent {
+    /// The function.
+    Function,
+    /// The function, and the module that it is in.
+    ModuleFunction,
+    /// The function, the offset in it, and the module.
+    Place,
+}
+
 /// Finds the names of addresses in the kernel.
 pub(crate) trait SymbolNames {
-    /// Writes the name of the function at `address`, with the offset in the function if `offset` is
-    /// set. Returns `false` if it has none, and nothing was written.
+    /// Writes these parts of the name of `address`. Returns `false` if it has none, and nothing was written.
     fn write_name(
         &mut self,
         address: u64,
-        offset: bool,
+        parts: NameExtent,
         out: &mut dyn ByteWrite,
     ) -> Result<bool, fmt::Error>;
 }
@@ -46,7 +56,11 @@ pub(crate) fn write_address(
     if address == 0 {
         return out.write_char('0');
     }
-    if !names.write_name(address, options.has(Opt::SymOffset), out)? {
+    let parts = match options.has(Opt::SymOffset) {
+        true => NameExtent::Place,
+        false => NameExtent::Function,
+    };
+    if !names.write_name(address, parts, out)? {
         write!(out, "{address:#010x}")?;
     }
     if options.has(Opt::SymAddr) {
@@ -123,14 +137,14 @@ mod tests {
         fn write_name(
             &mut self,
             address: u64,
-            offset: bool,
+            parts: NameExtent,
             out: &mut dyn ByteWrite,
         ) -> Result<bool, fmt::Error> {
             if !(0x1000..0x2000).contains(&address) {
                 return Ok(false);
             }
             out.write_str("known")?;
-            if offset {
+            if parts == NameExtent::Place {
                 write!(out, "+{:#x}/0x1000", address - 0x1000)?;
             }
             Ok(true)

@@ -5,19 +5,25 @@ use super::*;
 use core::fmt::Write as _;
 use proptest::prelude::*;
 
+/// A function of a module.
+const OF_MODULE: u64 = 77;
+
 struct Names;
 
 impl super::SymbolNames for Names {
     fn write_name(
         &mut self,
         address: u64,
-        _: bool,
+        parts: NameExtent,
         out: &mut dyn ByteWrite,
     ) -> Result<bool, fmt::Error> {
         if address >= 0x1000 {
             return Ok(false);
         }
         write!(out, "f{address}")?;
+        if address == OF_MODULE && parts != NameExtent::Function {
+            out.write_str(" [loaded]")?;
+        }
         Ok(true)
     }
 }
@@ -191,6 +197,36 @@ fn lines_are_those_of_the_kernel() {
     assert_eq!(
         last(options.with(Opt::GraphOverrun, true)),
         " 0)   2.484 us    |    }\n (Overruns: 7)\n"
+    );
+}
+
+#[test]
+fn functions_of_modules_have_its_name() {
+    let records = [
+        entry(110, 1, 0),
+        entry(110, OF_MODULE, 1),
+        exit(110, OF_MODULE, 1, 755),
+        entry_with(110, OF_MODULE, 1, 0xff),
+        entry(110, OF_MODULE, 2),
+        marker(110),
+        exit(110, OF_MODULE, 2, 755),
+        exit(110, OF_MODULE, 1, 755),
+    ];
+    let options = OptionSet::DEFAULT.with(Opt::GraphTail, true);
+    let text = on_cpu_0(&records, options);
+    let calls: Vec<_> = text.lines().filter_map(|l| l.split_once("|  ")).collect();
+    let calls: Vec<_> = calls.iter().map(|(_, call)| call.trim_start()).collect();
+    assert_eq!(
+        calls,
+        [
+            "f1() {",
+            "f77 [loaded]();",
+            "f77 [loaded](a=0xff) {",
+            "f77 [loaded]() {",
+            "/* hi */",
+            "} /* f77 [loaded] */",
+            "} /* f77 [loaded] */",
+        ]
     );
 }
 

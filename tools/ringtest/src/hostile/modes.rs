@@ -36,7 +36,7 @@ impl stack::SymbolNames for Nameless {
     fn write_name(
         &mut self,
         _address: u64,
-        _offset: bool,
+        _parts: stack::NameExtent,
         _out: &mut dyn ByteWrite,
     ) -> Result<bool, fmt::Error> {
         Ok(false)

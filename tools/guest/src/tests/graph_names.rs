@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Names of functions and of their callers, as the kernel's own tracers write them: those of modules.
+
+use super::graph::{seen, select, sides, FILTER};
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::kernel_modules::{Loaded, Modules};
+use crate::module;
+use crate::sys;
+use crate::vsock;
+use crate::Context;
+
+pub const TESTS: &[Test] = &[test("graph.module_names", 60, module_names)];
+
+/// What sockets of the module call, as far as this kernel has it.
+const OF_MODULE: &[&str] = &[
+    "vsock_create",
+    "__vsock_create",
+    "vsock_bind",
+    "vsock_release",
+    "__vsock_release",
+];
+
+/// Functions of a module have its name after theirs in lines of calls.
+fn module_names(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let modules = Modules::new()?;
+    let mut loaded = Loaded::new(&modules);
+    loaded.add("vsock-loopback")?;
+    if !module::is_loaded("vsock") {
+        skip!("vsock is part of the kernel");
+    }
+    sys::pin_to(0);
+    let there = own.top().get("available_filter_functions")?;
+    let there: Vec<_> = there.lines().collect();
+    let is_there = |name: &&&str| there.contains(&format!("{name} [vsock]").as_str());
+    let functions: Vec<_> = OF_MODULE.iter().filter(is_there).copied().collect();
+    let functions = functions.join(" ");
+    let rows: &[&[&str]] = &[
+        &[],
+        &["funcgraph-tail"],
+        &["funcgraph-args", "funcgraph-tail"],
+    ];
+    let mut report = Report::default();
+    for options in rows {
+        for tree in [&own, &reference] {
+            tree.set("set_ftrace_pid", &sys::thread_id().to_string())?;
+            select(tree, FILTER, &functions)?;
+            tree.set("current_tracer", "function_graph")?;
+            for option in *options {
+                tree.set("trace_options", option)?;
+            }
+        }
+        vsock::talk(1)?;
+        for tree in [&own, &reference] {
+            tree.set("tracing_on", "0")?;
+        }
+        // Arguments are addresses, which are the same in both.
+        let (found, wanted) = (seen(&own.get("trace")?), seen(&reference.get("trace")?));
+        report.expect(found.contains("vsock_create [vsock]("), || {
+            format!("{options:?}, too few lines:\n{found}")
+        });
+        report.expect(found == wanted, || {
+            format!("{options:?}:\n{found}\ntracefs:\n{wanted}")
+        });
+        for tree in [&own, &reference] {
+            for option in *options {
+                tree.set("trace_options", &format!("no{option}"))?;
+            }
+            tree.set("current_tracer", "nop")?;
+            tree.set("tracing_on", "1")?;
+        }
+    }
+    for tree in [&own, &reference] {
+        tree.empty(FILTER)?;
+        tree.empty("set_ftrace_pid")?;
+    }
+    report.finish()
+}
