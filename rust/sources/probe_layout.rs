@@ -66,7 +66,14 @@ use crate::{
         Filter,
         COMMON, //
     },
-    text::writer::ByteWrite, //
+    text::{
+        options::{
+            Opt,
+            OptionSet, //
+        },
+        stack,
+        writer::ByteWrite, //
+    }, //
 };
 use core::iter;
 use kernel::{
@@ -429,29 +436,15 @@ fn word(record: &[u8], at: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Writes the name of an address, with the place in the function if `offset` is set.
+/// Writes the name of an address, with the place in the function and the module if `offset` is set.
 fn write_address(
     (address, offset): (u64, bool),
     manner: PrintManner,
     symbols: &mut Symbols,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
-    if address == 0 {
-        return out.write_str("0");
-    }
-    symbols.with_text(address, |text| {
-        let mut parts = text.splitn(2, |byte| *byte == b'+');
-        match (parts.next(), parts.next()) {
-            (Some(name), Some(rest)) if !offset => {
-                out.write_bytes(name)?;
-                let module = rest.iter().position(|byte| *byte == b' ');
-                out.write_bytes(module.and_then(|at| rest.get(at..)).unwrap_or_default())
-            }
-            _ => out.write_bytes(text),
-        }
-    })?;
-    if manner.has_addresses() {
-        write!(out, " <{address:016x}>")?;
-    }
-    Ok(())
+    let options = OptionSet::DEFAULT
+        .with(Opt::SymOffset, offset)
+        .with(Opt::SymAddr, manner.has_addresses());
+    stack::write_address(address, options, symbols, out)
 }

@@ -56,12 +56,15 @@ pub(crate) fn write_address(
     if address == 0 {
         return out.write_char('0');
     }
-    let parts = match options.has(Opt::SymOffset) {
-        true => NameExtent::Place,
-        false => NameExtent::Function,
+    let named = match options.has(Opt::SymOffset) {
+        true => names.write_name(address, NameExtent::Place, out)?,
+        false => names.write_name(address, NameExtent::Function, out)?,
     };
-    if !names.write_name(address, parts, out)? {
-        write!(out, "{address:#010x}")?;
+    match named {
+        true => {}
+        // As the kernel writes a place without a name.
+        false if options.has(Opt::SymOffset) => write!(out, "{address:#x}")?,
+        false => write!(out, "{address:#010x}")?,
     }
     if options.has(Opt::SymAddr) {
         write!(out, " <{address:016x}>")?;
@@ -176,7 +179,7 @@ mod tests {
         );
         assert_eq!(
             text(&some[..2], none.with(Opt::SymOffset, true)),
-            "<stack trace>\n => known+0x2/0x1000\n => 0x00000077\n"
+            "<stack trace>\n => known+0x2/0x1000\n => 0x77\n"
         );
         assert_eq!(
             text(&some[..3], none.with(Opt::SymAddr, true)),

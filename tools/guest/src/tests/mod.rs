@@ -41,6 +41,7 @@ mod fprobe_returns;
 mod fprobes;
 mod fs_mount;
 mod fs_tree;
+mod function_names;
 mod functions;
 mod functions_all;
 mod functions_commands;
@@ -234,6 +235,7 @@ const GROUPS: &[&[Test]] = &[
     options_use::TESTS,
     options_values::TESTS,
     pids::TESTS,
+    function_names::TESTS,
     functions::TESTS,
     functions_all::TESTS,
     graph::TESTS,

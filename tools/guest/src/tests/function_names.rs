@@ -2,8 +2,9 @@
 
 //! Names of functions and of their callers, as the kernel's own tracers write them: those of modules.
 
+use super::dynamic::{recorded, Tops};
 use super::graph::{seen, select, sides, FILTER};
-use super::{test, Test};
+use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::kernel_modules::{Loaded, Modules};
 use crate::module;
@@ -11,7 +12,10 @@ use crate::sys;
 use crate::vsock;
 use crate::Context;
 
-pub const TESTS: &[Test] = &[test("graph.module_names", 60, module_names)];
+pub const TESTS: &[Test] = &[
+    test("graph.module_names", 60, module_names),
+    test("kprobe.module_names", 60, probed_modules),
+];
 
 /// What sockets of the module call, as far as this kernel has it.
 const OF_MODULE: &[&str] = &[
@@ -76,5 +80,42 @@ fn module_names(context: &Context) -> Check {
         tree.empty(FILTER)?;
         tree.empty("set_ftrace_pid")?;
     }
+    report.finish()
+}
+
+/// Events of probes name a function of a module as the kernel's do: with the module where the place is.
+fn probed_modules(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    let modules = Modules::new()?;
+    let mut loaded = Loaded::new(&modules);
+    loaded.add("vsock-loopback")?;
+    if !module::is_loaded("vsock") {
+        skip!("vsock is part of the kernel");
+    }
+    tops.set(
+        "kprobe_events",
+        "p:named/begun vsock_bind\np:named/inside vsock_bind+4\nr:named/back vsock_bind\n",
+    )?;
+    let mut report = Report::default();
+    {
+        let (own, reference) = pair(context)?;
+        for tree in [&own, &reference] {
+            tree.set("events/named/enable", "1")?;
+            tree.set("set_event_pid", &sys::thread_id().to_string())?;
+        }
+        vsock::talk(1)?;
+        for tree in [&own, &reference] {
+            tree.set("events/named/enable", "0")?;
+        }
+        for option in ["nosym-addr", "sym-addr"] {
+            own.set("trace_options", option)?;
+            reference.set("trace_options", option)?;
+            let (found, wanted) = (recorded(&own)?, recorded(&reference)?);
+            report.expect(found.len() == 3 && found == wanted, || {
+                format!("{option}: {found:#?}, tracefs {wanted:#?}")
+            });
+        }
+    }
+    tops.clear();
     report.finish()
 }
