@@ -139,6 +139,7 @@ impl kernel::Module for Rtrace {
         // SAFETY: No instance exists yet, so no clock is being read.
         unsafe { kapi::clock::choose_local(inline, kernel) };
         let wish = RawWish::from_number(parameter(&module_parameters::raw_events));
+        kapi::symbol::find_places();
         let events = EventTable;
         sources::init(wish, kernel)?;
         drop(btf);

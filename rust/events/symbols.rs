@@ -156,6 +156,10 @@ impl SymbolNames for Symbols {
             None => Ok(false),
         }
     }
+
+    fn is_return_probe(&self, address: u64) -> bool {
+        symbol::is_return_probe(address)
+    }
 }
 
 impl values::KernelValues for Symbols {

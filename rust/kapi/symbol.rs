@@ -2,11 +2,18 @@
 
 //! Names of addresses: of our own code that ends up in records, and of anything in the kernel.
 
-use super::c;
-use crate::text::{
-    json,
-    set_event::undashed,
-    writer::ByteWrite, //
+use super::{
+    c,
+    kprobe::symbol_address,
+    words::SharedU64, //
+};
+use crate::{
+    ring::port::SharedWord,
+    text::{
+        json,
+        set_event::undashed,
+        writer::ByteWrite, //
+    }, //
 };
 use core::{
     fmt,
@@ -21,6 +28,20 @@ use kernel::{
 /// programs look for before a marker.
 pub(crate) fn marker_address() -> usize {
     c::tracing_mark_write()
+}
+
+/// Where the kernel has functions go back to that have a probe at their return: the address of its code for that. 0
+/// before it was looked for, and in a kernel without such probes.
+static RETURN_PROBE: SharedU64 = SharedU64::zero();
+
+/// Looks for the places of the kernel that printers know, in whatever context they run. Process context.
+pub(crate) fn find_places() {
+    RETURN_PROBE.store(symbol_address("arch_rethook_trampoline").unwrap_or(0));
+}
+
+/// Returns whether the kernel has functions with a probe at their return go back to `address`. Any context.
+pub(crate) fn is_return_probe(address: u64) -> bool {
+    address != 0 && address == RETURN_PROBE.load()
 }
 
 /// Returns whether a module of this name is loaded or being loaded; a dash is an underscore. Each has the

@@ -190,6 +190,10 @@ mod tests {
             }
             Ok(true)
         }
+
+        fn is_return_probe(&self, _: u64) -> bool {
+            false
+        }
     }
 
     fn record(function: u64, caller: u64) -> Vec<u8> {

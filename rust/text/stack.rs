@@ -21,6 +21,10 @@ pub(crate) const HEAD: usize = 16;
 /// What stands for the address of the code between a function and its tracer.
 pub(crate) const TRAMPOLINE: u64 = i32::MAX as u64;
 
+/// What stands for the place to which functions with a probe at their return go back: the kernel's code for that,
+/// which the kernel puts in the place of their caller.
+const RETURN_PROBED: &str = "[unknown/kretprobe'd]";
+
 /// Number of addresses in each record of `userstacktrace`.
 pub(crate) const USER_DEPTH: usize = 8;
 
@@ -44,6 +48,9 @@ pub(crate) trait SymbolNames {
         parts: NameExtent,
         out: &mut dyn ByteWrite,
     ) -> Result<bool, fmt::Error>;
+
+    /// Returns whether functions with a probe at their return go back to `address`.
+    fn is_return_probe(&self, address: u64) -> bool;
 }
 
 /// Writes `address` in the form that the options ask for.
@@ -57,6 +64,10 @@ pub(crate) fn write_address(
         return out.write_char('0');
     }
     let named = match options.has(Opt::SymOffset) {
+        _ if names.is_return_probe(address) => {
+            out.write_str(RETURN_PROBED)?;
+            true
+        }
         true => names.write_name(address, NameExtent::Place, out)?,
         false => names.write_name(address, NameExtent::Function, out)?,
     };
@@ -152,6 +163,10 @@ mod tests {
             }
             Ok(true)
         }
+
+        fn is_return_probe(&self, address: u64) -> bool {
+            address == 0x1ffe
+        }
     }
 
     fn record(number: u32, addresses: &[u64]) -> Vec<u8> {
@@ -187,6 +202,19 @@ mod tests {
              \x20=> 0x00000077 <0000000000000077>\n => 0\n"
         );
         assert_eq!(text(&[], none), "<stack trace>\n");
+        let named = " => [unknown/kretprobe'd]";
+        for (options, shown) in [
+            (none, format!("{named}\n => known\n")),
+            (
+                none.with(Opt::SymOffset, true).with(Opt::SymAddr, true),
+                format!("{named} <0000000000001ffe>\n => known+0xffd/0x1000 <0000000000001ffd>\n"),
+            ),
+        ] {
+            assert_eq!(
+                text(&[0x1ffe, 0x1ffd], options),
+                format!("<stack trace>\n{shown}")
+            );
+        }
         // The end mark of older kernels.
         assert_eq!(
             text(&[0x1000, u64::MAX, 0x1000], none),

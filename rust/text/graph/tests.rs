@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 /// A function of a module.
 const OF_MODULE: u64 = 77;
+/// Where functions with a probe at their return go back to.
+const RETURN_PROBE: u64 = 78;
 
 struct Names;
 
@@ -25,6 +27,10 @@ impl super::SymbolNames for Names {
             out.write_str(" [loaded]")?;
         }
         Ok(true)
+    }
+
+    fn is_return_probe(&self, address: u64) -> bool {
+        address == RETURN_PROBE
     }
 }
 
@@ -298,6 +304,8 @@ fn places_of_calls_are_comments() {
         called_from(&entry_with(110, 1, 0, 0xff), 12),
         called_from(&entry(110, 9, 1), 13),
         exit(110, 9, 1, 755),
+        called_from(&entry(110, 9, 1), RETURN_PROBE),
+        exit(110, 9, 1, 755),
         called_from(&entry(110, 2, 1), 0xffff_ffff_8000_0000),
         value(exit(110, 2, 1, 755)),
         entry(110, 3, 1),
@@ -316,6 +324,7 @@ fn places_of_calls_are_comments() {
         let mut lines = vec![
             "f1(a=0xff) { /* <-f12 */".to_string(),
             "  f9(); /* <-f13 */".to_string(),
+            "  f9(); /* <-[unknown/kretprobe'd] */".to_string(),
             format!("  f2(); /* <-{far} */"),
         ];
         lines.extend(nested.clone());

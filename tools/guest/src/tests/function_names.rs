@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names of functions and of their callers, as the kernel's own tracers write them: those of modules.
+//! Names of functions and of their callers, as the kernel's own tracers write them: those of modules, and
+//! callers whose place a probe has.
 
 use super::dynamic::{recorded, Tops};
 use super::graph::{seen, select, sides, FILTER};
@@ -9,12 +10,14 @@ use crate::check::{Check, Report};
 use crate::kernel_modules::{Loaded, Modules};
 use crate::module;
 use crate::sys;
+use crate::tree::Instance;
 use crate::vsock;
 use crate::Context;
 
 pub const TESTS: &[Test] = &[
     test("graph.module_names", 60, module_names),
     test("kprobe.module_names", 60, probed_modules),
+    test("functions.return_probes", 60, return_probes),
 ];
 
 /// What sockets of the module call, as far as this kernel has it.
@@ -25,6 +28,20 @@ const OF_MODULE: &[&str] = &[
     "vsock_release",
     "__vsock_release",
 ];
+
+/// What writes back a range of a file, and what it calls at its end for a file that is memory.
+const SYNC_RANGE: &str = "vfs_fsync_range";
+const SYNC: &str = "noop_fsync";
+
+const CLOSE: usize = 3;
+const MMAP: usize = 9;
+const MUNMAP: usize = 11;
+const MSYNC: usize = 26;
+const FTRUNCATE: usize = 77;
+const MEMFD_CREATE: usize = 319;
+const READ_WRITE: usize = 3;
+const SHARED: usize = 1;
+const MS_SYNC: usize = 4;
 
 /// Functions of a module have its name after theirs in lines of calls.
 fn module_names(context: &Context) -> Check {
@@ -118,4 +135,75 @@ fn probed_modules(context: &Context) -> Check {
     }
     tops.clear();
     report.finish()
+}
+
+/// Writes back a page of shared memory, for which the kernel calls `SYNC` of its file.
+fn write_back() -> Check {
+    let file = sys::call(MEMFD_CREATE, [c"names".as_ptr() as usize, 0, 0, 0, 0, 0]);
+    let file = usize::try_from(file).map_err(|_| format!("memfd_create: {file}"))?;
+    sys::call(FTRUNCATE, [file, 4096, 0, 0, 0, 0]);
+    let place = sys::call(MMAP, [0, 4096, READ_WRITE, SHARED, file, 0]);
+    let place = usize::try_from(place).map_err(|_| format!("mmap: {place}"))?;
+    let answer = sys::call(MSYNC, [place, 4096, MS_SYNC, 0, 0, 0]);
+    sys::call(MUNMAP, [place, 4096, 0, 0, 0, 0]);
+    sys::call(CLOSE, [file, 0, 0, 0, 0, 0]);
+    ensure_eq!(answer, 0, "msync");
+    Ok(())
+}
+
+/// A function to which one with a probe at its return jumps has the kernel's code for such returns as its caller.
+fn return_probes(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    let (own, reference) = sides(context)?;
+    let there = own.top().get("available_filter_functions")?;
+    if ![SYNC_RANGE, SYNC]
+        .iter()
+        .all(|name| there.lines().any(|line| line == *name))
+    {
+        skip!("the functions of the test have other names");
+    }
+    sys::pin_to(0);
+    // Of the kernel, so that both see the same.
+    tops.reference
+        .set("kprobe_events", &format!("r:named/back {SYNC_RANGE}"))?;
+    tops.reference.set("events/named/enable", "1")?;
+    let mut report = Report::default();
+    let mut seen = 0;
+    for option in ["nosym-offset", "sym-offset", "sym-addr"] {
+        for tree in [&own, &reference] {
+            tree.set("set_ftrace_pid", &sys::thread_id().to_string())?;
+            select(tree, FILTER, SYNC)?;
+            tree.set("current_tracer", "function")?;
+            tree.set("trace_options", option)?;
+        }
+        write_back()?;
+        for tree in [&own, &reference] {
+            tree.set("tracing_on", "0")?;
+        }
+        let calls = |tree: &Instance| -> Check<Vec<String>> {
+            let lines = recorded(tree)?;
+            let call = |line: &String| Some(line.get(line.find(SYNC)?..)?.to_string());
+            Ok(lines.iter().filter_map(call).collect())
+        };
+        let (found, wanted) = (calls(&own)?, calls(&reference)?);
+        for tree in [&own, &reference] {
+            tree.set("current_tracer", "nop")?;
+            tree.set("tracing_on", "1")?;
+        }
+        seen += wanted.concat().matches("<-[unknown/kretprobe'd]").count();
+        report.expect(found == wanted && wanted.len() == 1, || {
+            format!("{option}: {found:#?}, tracefs {wanted:#?}")
+        });
+    }
+    for tree in [&own, &reference] {
+        tree.empty(FILTER)?;
+        tree.empty("set_ftrace_pid")?;
+    }
+    tops.reference.set("events/named/enable", "0")?;
+    tops.clear();
+    report.finish()?;
+    if seen == 0 {
+        skip!("{SYNC_RANGE} does not jump to {SYNC}");
+    }
+    Ok(())
 }

@@ -41,6 +41,10 @@ impl stack::SymbolNames for Nameless {
     ) -> Result<bool, fmt::Error> {
         Ok(false)
     }
+
+    fn is_return_probe(&self, _address: u64) -> bool {
+        false
+    }
 }
 
 impl values::KernelValues for Nameless {
