@@ -22,6 +22,9 @@ use crate::text::{
 /// A function that writes an address without revealing where the kernel is.
 pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result;
 
+/// Bytes of the word that says where a value is.
+const WORD: usize = 4;
+
 /// The number of values of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueCount {
@@ -45,6 +48,8 @@ enum NumberForm {
 enum Content {
     /// A string.
     Text,
+    /// Strings, each with a word of its own in the field that says where it is.
+    Texts,
     /// One number.
     Number(NumberForm),
     /// Numbers of that many bytes each: 1, 2, 4 or 8.
@@ -97,23 +102,24 @@ impl Member {
             },
         };
         // An array has its length after the name, or, when it is elsewhere in the record, empty
-        // brackets after the type.
-        let (ty, name, count) = match declaration.split_once('[') {
+        // brackets after the type, and after these the number of such arrays if there are several.
+        let (ty, name, count, are_many) = match declaration.split_once('[') {
             None => {
                 let (ty, name) = cut(declaration)?;
-                (ty, name, ValueCount::One)
+                (ty, name, ValueCount::One, false)
             }
-            Some((front, behind)) => {
-                let (len, behind) = behind.split_once(']')?;
-                let (ty, name) = match behind.trim_ascii() {
+            Some((front, rest)) => {
+                let (len, rest) = rest.split_once(']')?;
+                let (are_many, rest) = match rest.strip_prefix('[') {
+                    Some(rest) => (location != Location::Inline, rest.split_once(']')?.1),
+                    None => (false, rest),
+                };
+                let (ty, name) = match rest.trim_ascii() {
                     "" => cut(front)?,
                     name => (front, name),
                 };
-                (
-                    ty,
-                    name,
-                    len.parse().map_or(ValueCount::Open, ValueCount::Many),
-                )
+                let count = len.parse().map_or(ValueCount::Open, ValueCount::Many);
+                (ty, name, count, are_many)
             }
         };
         let count = match location {
@@ -124,8 +130,12 @@ impl Member {
         // The elements of a dynamic array of longs are addresses, if they look like some: a stack.
         let signed =
             signed != 0 && (location == Location::Inline || !ty.trim_ascii().ends_with("long"));
+        let content = match Content::of(ty.trim_ascii(), count, size, signed) {
+            Content::Text if are_many => Content::Texts,
+            content => content,
+        };
         let member = Self {
-            content: Content::of(ty.trim_ascii(), count, size, signed),
+            content,
             location: (!open_end).then_some(location),
             offset,
             size,
@@ -141,13 +151,33 @@ impl Member {
         }
     }
 
+    /// Writes strings as a list, with `null` for one that is not inside of `record`.
+    fn write_texts<W: ByteWrite>(&self, record: &[u8], out: &mut W) -> fmt::Result {
+        let end = self.offset.saturating_add(self.size);
+        let location = self.location.unwrap_or(Location::Inline);
+        out.write_char('[')?;
+        for at in (self.offset..end).step_by(WORD) {
+            if at != self.offset {
+                out.write_char(',')?;
+            }
+            match location.bytes(record, at, WORD as u32) {
+                Some(bytes) => json::write_string(word::c_string(bytes), out)?,
+                None => out.write_str("null")?,
+            }
+        }
+        out.write_char(']')
+    }
+
     /// Writes the field's value in `record`.
     fn write<W: ByteWrite>(&self, record: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
+        if let Content::Texts = self.content {
+            return self.write_texts(record, out);
+        }
         let Some(bytes) = self.bytes(record) else {
             return out.write_str("null");
         };
         match self.content {
-            Content::Text => json::write_string(word::c_string(bytes), out),
+            Content::Text | Content::Texts => json::write_string(word::c_string(bytes), out),
             Content::Opaque => json::write_hex(bytes, out),
             Content::Number(form) => form.write(bytes, address, out),
             Content::Numbers(form, width) => {
@@ -394,6 +424,14 @@ mod tests {
             ),
             "\"0908\""
         );
+        for ty in ["__data_loc char[][3]", "__rel_loc char[][3]"] {
+            let from = |from: u32, word: u32| from - if ty.starts_with("__rel") { word } else { 0 };
+            let words = [at(from(20, 12), 4), at(from(24, 16), 3), at(99, 1)].concat();
+            let line = format!("\tfield:{ty} both;\toffset:8;\tsize:12;\tsigned:1;");
+            let record = [&[0; 8], &words[..], b"one\0two\0"].concat();
+            assert_eq!(shown(&[&line], &record), "\"both\":[\"one\",\"two\",null]");
+            assert_eq!(shown(&[&line], &record[..8]), "\"both\":[null,null,null]");
+        }
         // A stack of a synthetic event: the number of callers, and each as an address.
         let words = [1u64.to_le_bytes(), 0xffff_ffff_8100_0010u64.to_le_bytes()];
         let stack = [&at(16, 16)[..], &[0; 4][..], &words.concat()[..]].concat();

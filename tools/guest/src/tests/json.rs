@@ -3,6 +3,7 @@
 //! `trace_pipe_json`: strict JSON, whatever is in the records; the same events, with the same values,
 //! as the lines of `trace`; no address of the kernel.
 
+use super::dynamic::Tops;
 use super::security_text::is_address;
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
@@ -17,6 +18,7 @@ use std::io::Read;
 pub const TESTS: &[Test] = &[
     exact("json.is_trace", 60, is_trace),
     test("json.values", 60, values),
+    test("json.strings", 20, strings),
     test("json.everything", 120, everything),
     test("json.markers", 20, markers),
     exact("json.lost", 30, lost),
@@ -171,6 +173,39 @@ fn values(context: &Context) -> Check {
     ensure!(looked > 100, "only {looked} events");
     println!("{looked} events");
     report.finish()
+}
+
+/// An array of strings is a list of them under the name of its field.
+fn strings(context: &Context) -> Check {
+    let own = instance(context)?;
+    let tops = Tops::cleared(context);
+    let line = "p:words/open do_sys_openat2 both=+u0(%si):ustring[2] last=\\5:u8";
+    tops.own.set("kprobe_events", line)?;
+    own.set("set_event_pid", &sys::thread_id().to_string())?;
+    own.set("events/words/open/enable", "1")?;
+    // What is at the place of a path is the address of another string for the probe.
+    let texts = ["one\0", "two\0"].map(|text| text.as_ptr() as usize);
+    sys::call(257, [usize::MAX, texts.as_ptr() as usize, 0, 0, 0, 0]);
+    own.set("events/words/open/enable", "0")?;
+    let text = |word: &str| Json::Text(word.to_string());
+    let wanted = Json::List(vec![text("one"), text("two")]);
+    let all = events(&own)?;
+    let fields: Vec<_> = all
+        .iter()
+        .filter_map(|object| object.get("fields"))
+        .collect();
+    let is_ours = |fields: &&&Json| fields.get("both") == Some(&wanted);
+    ensure!(
+        fields.iter().filter(is_ours).count() == 1,
+        "no {wanted:?} in {fields:?}"
+    );
+    ensure!(
+        fields.iter().all(|fields| fields.number("last") == Some(5)),
+        "no last: {fields:?}"
+    );
+    own.remove()?;
+    tops.clear();
+    Ok(())
 }
 
 /// Every event: strict JSON with the fields of its format, and no address of the kernel.
