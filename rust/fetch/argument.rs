@@ -73,6 +73,9 @@ pub(crate) enum ProbeSite<'a> {
     Inside,
     /// When it returns.
     Return,
+    /// When one returns that is given by its address: as in ftrace, neither its parameters nor what it returns have
+    /// a name.
+    AddressReturn,
     /// At a tracepoint, whose arguments are the parameters. There are no registers.
     Tracepoint,
     /// At the beginning of functions, without registers.
@@ -91,7 +94,7 @@ impl ProbeSite<'_> {
     fn has_registers(&self) -> bool {
         matches!(
             self,
-            Self::Entry | Self::Inside | Self::Return | Self::User { .. }
+            Self::Entry | Self::Inside | Self::Return | Self::AddressReturn | Self::User { .. }
         )
     }
 
@@ -99,14 +102,14 @@ impl ProbeSite<'_> {
     pub(crate) fn has_parameters(&self) -> bool {
         !matches!(
             self,
-            Self::Inside | Self::User { .. } | Self::Watched | Self::Event(_)
+            Self::Inside | Self::AddressReturn | Self::User { .. } | Self::Watched | Self::Event(_)
         )
     }
 
     fn returns(&self) -> bool {
         matches!(
             self,
-            Self::Return | Self::End | Self::User { returns: true }
+            Self::Return | Self::AddressReturn | Self::End | Self::User { returns: true }
         )
     }
 
@@ -574,7 +577,10 @@ impl<'a> Compiler<'a> {
 
     /// Returns whether words are kept from the beginning of a call to its return.
     fn keeps(&self) -> bool {
-        matches!(self.site, ProbeSite::Return | ProbeSite::End)
+        matches!(
+            self.site,
+            ProbeSite::Return | ProbeSite::AddressReturn | ProbeSite::End
+        )
     }
 
     /// Returns the step that leaves the parameter in that place.
@@ -655,7 +661,7 @@ impl<'a> Compiler<'a> {
     /// Compiles what the function returns, with fields of what that points to perhaps.
     fn returned(&mut self, word: LineWord<'_>, steps: &mut StepList) -> Result<(), ProbeRefusal> {
         let missing = |error, at| Err(ProbeRefusal::with(error, at, Code::Missing));
-        if !self.site.returns() {
+        if !self.site.returns() || matches!(self.site, ProbeSite::AddressReturn) {
             return Err(ProbeRefusal::new(ProbeError::ReturnValueOnProbe, word.at));
         }
         if self.site.is_user() {

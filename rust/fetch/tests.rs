@@ -218,6 +218,7 @@ fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
     let head = Head::parse(line)?.ok_or(ProbeRefusal::new(ProbeError::ProbeAddress, 0))?;
     head.names()?;
     let site = match head.place {
+        ProbePlace::Address(_) if head.returns => ProbeSite::AddressReturn,
         _ if head.returns => ProbeSite::Return,
         ProbePlace::Symbol { offset: 0, .. } => ProbeSite::Entry,
         _ => ProbeSite::Inside,
@@ -416,6 +417,7 @@ fn values_are_those_of_registers_and_memory() {
         ("p f @jiffies:u8", " arg1=228"),
         ("p f s=%si:symbol", " s=<fedcba9876543210>"),
         ("r f $retval:u32", " arg1=65"),
+        ("r 0x1234 %ax:u32 l=$latency", " arg1=65 l=5000000001"),
         ("p f -8(+24(%r8))", " arg1=0x0"),
         (
             "e s/e $small:s32 b=$small big",
@@ -581,6 +583,11 @@ fn refusals_have_ftraces_place() {
         ("p f $comm:u8", StringType, 10, Code::Invalid),
         ("p f $retval", ReturnValueOnProbe, 4, Code::Invalid),
         ("p f+4 $arg1", NotAtEntry, 6, Code::Invalid),
+        ("p 0x1234 $arg1", NotAtEntry, 9, Code::Invalid),
+        ("p 0x1234 $retval", ReturnValueOnProbe, 9, Code::Invalid),
+        ("r 0x1234 a=$arg1", NotAtEntry, 11, Code::Invalid),
+        ("r 0x1234 a=$retval", ReturnValueOnProbe, 11, Code::Invalid),
+        ("r 0x1234 file", Btf, 9, Code::Invalid),
         ("p f $arg0", ArgumentNumber, 4, Code::Invalid),
         ("p f $stack2049", StackNumber, 4, Code::Invalid),
         ("p f +0", DereferenceBrace, 4, Code::Invalid),

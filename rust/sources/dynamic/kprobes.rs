@@ -96,10 +96,13 @@ fn compile(
             .map(|prototype| ProbedFunction::new(btf, prototype, 0)),
         _ => None,
     };
-    let site = match at_entry {
-        _ if head.returns => ProbeSite::Return,
-        true => ProbeSite::Entry,
-        false => ProbeSite::Inside,
+    let site = match (head.place, head.returns) {
+        (ProbePlace::Address(_), true) => ProbeSite::AddressReturn,
+        // As in ftrace, which does not ask whether a function begins there.
+        (ProbePlace::Address(_), false) => ProbeSite::Inside,
+        (ProbePlace::Symbol { .. }, true) => ProbeSite::Return,
+        (ProbePlace::Symbol { .. }, false) if at_entry => ProbeSite::Entry,
+        (ProbePlace::Symbol { .. }, false) => ProbeSite::Inside,
     };
     common::compile(&Kprobes, line, site, (btf, function.into()))
 }
