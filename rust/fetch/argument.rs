@@ -593,8 +593,8 @@ impl<'a> Compiler<'a> {
 
     /// Compiles the number of a parameter.
     fn parameter(&mut self, number: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
-        let number =
-            decimal(number).map_err(|code| ProbeRefusal::with(ProbeError::Variable, at, code))?;
+        let number = decimal(number.strip_prefix('+').unwrap_or(number))
+            .map_err(|code| ProbeRefusal::with(ProbeError::Variable, at, code))?;
         match number.checked_sub(1) {
             Some(place) if place < STACK_WORDS && !self.site.has_parameters() => {
                 Err(ProbeRefusal::new(ProbeError::NotAtEntry, at))
@@ -785,12 +785,10 @@ impl<'a> Compiler<'a> {
         let Some((offset, inner)) = rest.split_once('(') else {
             return Err(ProbeRefusal::new(ProbeError::DereferenceBrace, at));
         };
-        let offset = match (sign, offset.starts_with(['+', '-'])) {
-            // "+-8(" is taken as well, "--8(" is not.
-            ("+", true) if offset.starts_with('-') => number::signed(offset),
-            ("+", false) => number::signed(offset),
-            ("-", false) => number::signed(offset).and_then(|n| n.checked_neg().ok_or(Code::Range)),
-            _ => Err(Code::Invalid),
+        let offset = match sign {
+            "-" => number::negated(offset),
+            // "+-8(" and "++8(" are taken as well, "--8(" is not.
+            _ => number::signed(offset),
         }
         .map_err(|code| ProbeRefusal::with(ProbeError::DereferenceOffset, at, code))?;
         let inner_at = at.saturating_add(inner_offset(word.text));
@@ -833,10 +831,15 @@ fn decimal(text: &str) -> Result<u64, Code> {
     }
 }
 
-/// Returns the offset of what is inside of a dereference, as ftrace counts it: the `u` does not count.
+/// Returns the offset of what is inside of a dereference, as ftrace counts it: the `u` does not count, nor does a `+`
+/// before a `-`.
 fn inner_offset(text: &str) -> usize {
     let begin = text.find('(').map_or(0, |at| at.saturating_add(1));
-    begin.saturating_sub(usize::from(text.get(1..2) == Some("u")))
+    let is_user = text.get(1..2) == Some("u");
+    let rest = text.get(if is_user { 2 } else { 1 }..);
+    let has_both = text.starts_with('+') && rest.is_some_and(|rest| rest.starts_with('-'));
+    let left_out = u8::from(is_user).saturating_add(u8::from(has_both));
+    begin.saturating_sub(usize::from(left_out))
 }
 
 /// Returns whether `text` begins as the access to a variable of this CPU.
