@@ -19,9 +19,9 @@ use kernel::prelude::*;
 
 pub(super) const NS_PER_US: u64 = 1_000;
 
-/// Returns nanoseconds as microseconds, rounded.
+/// Returns the whole microseconds of nanoseconds, as ftrace does.
 pub(super) fn us_of(ns: u64) -> u64 {
-    ns.saturating_add(NS_PER_US / 2) / NS_PER_US
+    ns / NS_PER_US
 }
 
 /// `max_graph_depth`.
@@ -37,7 +37,7 @@ pub(super) fn store_max_depth(at: &FileIdentity<'_>, command: &[u8]) -> Result {
     Ok(())
 }
 
-/// `tracing_thresh`, in microseconds, rounded.
+/// `tracing_thresh`, in microseconds.
 pub(super) fn show_threshold(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", us_of(at.inst.graph().threshold())).map_err(no_memory)
 }

@@ -139,7 +139,7 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     ENTRIES.iter()
 }
 
-/// `tracing_max_latency`, in microseconds, rounded.
+/// `tracing_max_latency`, in microseconds.
 fn show_max_latency(at: &FileIdentity<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", us_of(at.inst.max_latency())).map_err(no_memory)
 }

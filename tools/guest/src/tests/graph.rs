@@ -471,6 +471,9 @@ fn words(context: &Context) -> Check {
             "-1",
             "4294967297",
             "18446744073709551616",
+            // As nanoseconds these are more than there is room for.
+            "36893488147419104",
+            "239807672958224171",
             "",
             "x",
             "7\n",
