@@ -26,6 +26,9 @@ pub(crate) trait KernelValues {
     /// Writes the name of the symbol at `address`, or the address when there is none.
     fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
 
+    /// Returns the address of the first code of the kernel.
+    fn code_begin(&self) -> u64;
+
     /// Writes a colon and the string at `address`, or nothing if that cannot be read.
     fn write_string(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
 }
@@ -36,7 +39,12 @@ pub(crate) struct ValueField {
     ty: FieldType,
     offset: u32,
     size: u32,
+    /// A number is a place in the kernel, counted from its first code.
+    is_place: bool,
 }
+
+/// The fields that are places in the kernel, counted from its first code, if they have four bytes.
+const PLACES: [&str; 2] = ["caller_offs", "parent_offs"];
 
 /// Writes what comes before the value of the field with this name.
 pub(crate) fn write_name(name: &str, w: &mut dyn ByteWrite) -> fmt::Result {
@@ -66,7 +74,13 @@ impl ValueField {
     pub(crate) fn of(field: &Field<'_>) -> Self {
         let (offset, size) = (field.offset, field.declared.size);
         let ty = FieldType::of(field.declared.ty, size);
-        Self { ty, offset, size }
+        let is_place = size == 4 && PLACES.contains(&field.declared.name);
+        Self {
+            ty,
+            offset,
+            size,
+            is_place,
+        }
     }
 
     /// Writes the value that `record` has.
@@ -76,7 +90,12 @@ impl ValueField {
         kernel: &mut dyn KernelValues,
         w: &mut W,
     ) -> fmt::Result {
-        let Self { ty, offset, size } = *self;
+        let Self {
+            ty,
+            offset,
+            size,
+            is_place,
+        } = *self;
         // ftrace has no text for a set of CPUs, whether or not it is inside the record, and none for a stack.
         let has_text = !matches!(ty, FieldType::Cpumask | FieldType::Stack);
         if !has_text && part(record, offset, size).is_some() {
@@ -94,7 +113,14 @@ impl ValueField {
                 kernel.write_string(address, w)?;
                 w.write_char(')')
             }
-            Some(Value::Number(value, size)) => write_number(value, size, kernel, w),
+            Some(Value::Number(value, size)) => {
+                if is_place {
+                    let begin = kernel.code_begin();
+                    kernel.write_symbol(begin.wrapping_add(value), w)?;
+                    w.write_char(' ')?;
+                }
+                write_number(value, size, kernel, w)
+            }
             Some(Value::Opaque(_)) => w.write_str("<INVALID-SIZE>"),
         }
     }
@@ -207,9 +233,14 @@ mod tests {
     impl KernelValues for Map {
         fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result {
             match address {
+                BEGIN => w.write_str("begin"),
                 0xffff_ffff_8100_0010 => w.write_str("start+0x10/0x20"),
                 _ => write!(w, "{address:#x}"),
             }
+        }
+
+        fn code_begin(&self) -> u64 {
+            BEGIN
         }
 
         fn write_string(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result {
@@ -231,6 +262,8 @@ mod tests {
         }
     }
 
+    /// The address of the first code.
+    const BEGIN: u64 = 0xffff_ffff_8100_0000;
     /// The address of the one string.
     const HELLO: u64 = 0xffff_ffff_8200_0000;
 
@@ -274,6 +307,26 @@ mod tests {
         for (bytes, expected) in rows {
             assert_eq!(one("some_t", bytes), expected);
         }
+    }
+
+    #[test]
+    fn places_are_counted_from_the_first_code() {
+        let named = |name, size| DeclaredField {
+            name,
+            ..of("s32", size)
+        };
+        let fields = [
+            named("caller_offs", 4),
+            named("parent_offs", 4),
+            named("parent_offs", 2),
+            named("offs", 4),
+        ];
+        let bytes = [0x10, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0, 0, 0];
+        assert_eq!(
+            text(&fields, &bytes),
+            " caller_offs=start+0x10/0x20 0x10 (16) \
+             parent_offs=0x80ffffff 0xffffffff (-1) parent_offs=0x1 (1) offs=0x1 (1)\n"
+        );
     }
 
     #[test]

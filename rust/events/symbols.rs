@@ -167,6 +167,10 @@ impl values::KernelValues for Symbols {
         self.with_text(address, |text| out.write_bytes(text))
     }
 
+    fn code_begin(&self) -> u64 {
+        symbol::code_begin()
+    }
+
     fn write_string(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
         let written = strings::with_string(address, false, |string| {
             out.write_char(':')?;

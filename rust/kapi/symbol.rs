@@ -34,9 +34,19 @@ pub(crate) fn marker_address() -> usize {
 /// before it was looked for, and in a kernel without such probes.
 static RETURN_PROBE: SharedU64 = SharedU64::zero();
 
+/// The first code of the kernel, from which some records count places. 0 before it was looked for.
+static CODE_BEGIN: SharedU64 = SharedU64::zero();
+
 /// Looks for the places of the kernel that printers know, in whatever context they run. Process context.
 pub(crate) fn find_places() {
     RETURN_PROBE.store(symbol_address("arch_rethook_trampoline").unwrap_or(0));
+    // The address is that of a probe there, which is after an instruction that only marks the place.
+    CODE_BEGIN.store(symbol_address("_stext").unwrap_or(0) & !15);
+}
+
+/// Returns the address of the first code of the kernel; 0 if that is not known. Any context.
+pub(crate) fn code_begin() -> u64 {
+    CODE_BEGIN.load()
 }
 
 /// Returns whether the kernel has functions with a probe at their return go back to `address`. Any context.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names of functions and of their callers, as the kernel's own tracers write them: those of modules, and
-//! callers whose place a probe has.
+//! Names of functions and of their callers, as the kernel's own tracers write them: those of modules,
+//! callers whose place a probe has, and places that records count from the kernel's first code.
 
 use super::dynamic::{recorded, Tops};
-use super::graph::{seen, select, sides, FILTER};
+use super::graph::{getppid, seen, select, sides, FILTER};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::kernel_modules::{Loaded, Modules};
@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test("graph.module_names", 60, module_names),
     test("kprobe.module_names", 60, probed_modules),
     test("functions.return_probes", 60, return_probes),
+    test("kprobe.places_in_fields", 60, places_in_fields),
 ];
 
 /// What sockets of the module call, as far as this kernel has it.
@@ -206,4 +207,34 @@ fn return_probes(context: &Context) -> Check {
         skip!("{SYNC_RANGE} does not jump to {SYNC}");
     }
     Ok(())
+}
+
+/// Under `fields`, numbers of some names are places, which are named before them.
+fn places_in_fields(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    let function = sys::getppid_function();
+    let line = format!(
+        "p:named/places {function} caller_offs=\\0x4010:u32 parent_offs=\\0x8000:s32 offs=\\1:u32"
+    );
+    tops.set("kprobe_events", &line)?;
+    let mut report = Report::default();
+    {
+        let (own, reference) = pair(context)?;
+        for tree in [&own, &reference] {
+            tree.set("set_event_pid", &sys::thread_id().to_string())?;
+            tree.set("events/named/enable", "1")?;
+            tree.set("options/fields", "1")?;
+        }
+        getppid();
+        for tree in [&own, &reference] {
+            tree.set("events/named/enable", "0")?;
+        }
+        let (found, wanted) = (recorded(&own)?, recorded(&reference)?);
+        let is_named = |line: &String| line.contains("+0x") && line.contains(" 0x4010 (16400)");
+        report.expect(found == wanted && wanted.iter().any(is_named), || {
+            format!("{found:#?}, tracefs {wanted:#?}")
+        });
+    }
+    tops.clear();
+    report.finish()
 }

@@ -52,6 +52,10 @@ impl values::KernelValues for Nameless {
         write!(w, "{address:#x}")
     }
 
+    fn code_begin(&self) -> u64 {
+        u64::MAX
+    }
+
     fn write_string(&mut self, _address: u64, _w: &mut dyn ByteWrite) -> fmt::Result {
         Ok(())
     }
