@@ -207,7 +207,15 @@ impl DynamicFile {
         if joined.is_empty() {
             return Ok(());
         }
-        let text = core::str::from_utf8(&joined).map_err(|_| EINVAL)?;
+        let text = core::str::from_utf8(&joined).map_err(|wrong| {
+            let refused = CommandRefusal {
+                author: "dynevent",
+                error: "Not UTF-8",
+                at: wrong.valid_up_to(),
+            };
+            at.inst.errors().add(refused, &joined);
+            EINVAL
+        })?;
         if is_deletion {
             return dynamic::delete(self.file, text);
         }

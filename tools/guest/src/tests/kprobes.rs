@@ -327,6 +327,19 @@ fn wrong_texts(context: &Context) -> Check {
     for line in right {
         tops.set(file, line)?;
     }
+    // A definition is a text, which a string in one need not be for tracefs.
+    let line = b"p:e vfs_read  a=\\\"\xff\"";
+    ensure_eq!(tops.own.write(file, line), Err(EINVAL), "not UTF-8");
+    let log = tops.own.get("error_log")?;
+    let caret = format!(
+        "\n{}^\n",
+        " ".repeat("  Command: p:e vfs_read a=\\\"".len())
+    );
+    report.expect(
+        log.contains("dynevent: error: Not UTF-8\n") && log.ends_with(&caret),
+        || log.clone(),
+    );
+    tops.own.empty("error_log")?;
     // Lines before the first wrong one stay.
     tops.compare(&mut report, file, "p:first vfs_read\nx\np:third vfs_read")?;
     let long = format!("p:e vfs_read {}", "x".repeat(4090));
