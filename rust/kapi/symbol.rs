@@ -40,8 +40,7 @@ static CODE_BEGIN: SharedU64 = SharedU64::zero();
 /// Looks for the places of the kernel that printers know, in whatever context they run. Process context.
 pub(crate) fn find_places() {
     RETURN_PROBE.store(symbol_address("arch_rethook_trampoline").unwrap_or(0));
-    // The address is that of a probe there, which is after an instruction that only marks the place.
-    CODE_BEGIN.store(symbol_address("_stext").unwrap_or(0) & !15);
+    CODE_BEGIN.store(symbol_address("_stext").unwrap_or(0));
 }
 
 /// Returns the address of the first code of the kernel; 0 if that is not known. Any context.

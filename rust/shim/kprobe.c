@@ -179,15 +179,17 @@ unsigned long rt_kprobe_missed(const struct rt_kprobe *probe)
 
 unsigned long rt_symbol_address(const char *name)
 {
+	/* At the beginning of a function it would be moved after an ENDBR. */
 	struct kprobe probe = {
 		.symbol_name = name,
+		.offset = 1,
 		.flags = KPROBE_FLAG_DISABLED,
 	};
 
-	/* It fails for data after it has looked the address up. */
+	/* It fails after it has looked the address up, but for some code. */
 	if (!register_kprobe(&probe))
 		unregister_kprobe(&probe);
-	return (unsigned long)probe.addr;
+	return probe.addr ? (unsigned long)probe.addr - 1 : 0;
 }
 
 unsigned long rt_tracepoint_entry(const struct tracepoint *tracepoint)

@@ -355,7 +355,7 @@ fn records(context: &Context) -> Check {
     let lines = format!(
         "p:k_plain {function}\n\
          p:k_args {function} a=%orig_ax:u32 b=+0x70(%di):u32 c=$comm d=\\-5:s8 e=\\65:char f=\\\"text\" \
-         g=$stack0:symbol\n\
+         g=$stack0:symbol h=@vfs_read:x64 i=@vfs_read-8:x64\n\
          p:k_types {function} b=%di:b8@0/64 c=+0x70(%di):b4@4/8 d=+0x70(%di):u16[2] \
          e=+u0(+0x70(%di)):ustring[2] f=+0(%di):x64[3] g=+u0(+u0(+0x70(%di))):u8 h=$stack0:symstr\n\
          p:k_fault {function} a=+0(\\8):u64 b=+0(\\8):string c=+u0(\\8):u16 d=\\7:u8 e=@jiffies:u8\n\
