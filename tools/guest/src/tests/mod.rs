@@ -53,7 +53,6 @@ mod golden_events;
 mod graph;
 mod graph_reads;
 mod graph_roots;
-mod graph_names;
 mod graph_sums;
 mod graph_tasks;
 mod hist_contexts;
@@ -241,7 +240,6 @@ const GROUPS: &[&[Test]] = &[
     graph::TESTS,
     graph_reads::TESTS,
     graph_roots::TESTS,
-    graph_names::TESTS,
     graph_sums::TESTS,
     graph_tasks::TESTS,
     hwlat::TESTS,
