@@ -325,9 +325,7 @@ impl Sink {
     pub(crate) fn refused(&self, ring: &Ring, why: ReserveError) {
         match why {
             ReserveError::Broken => self.buffers.refused(ring),
-            // It has published the events of those that interrupted it, and they may have filled the ring.
-            ReserveError::Full | ReserveError::TooBig => self.left(ring, Publication::Watermark),
-            _ => {}
+            _ => self.left(ring, Publication::of_refused(why)),
         }
     }
 }

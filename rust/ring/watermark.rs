@@ -16,6 +16,7 @@ use super::port::{LocalWord, Port, SharedWord};
 use super::pos::Seq;
 use super::reader::Reader;
 use super::slot::{SlotWord, State};
+use super::writer::ReserveError;
 
 /// What a writer has to tell readers when it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,23 @@ pub(crate) enum Publication {
     Events,
     /// There are new events, and the watermark was reached.
     Watermark,
+}
+
+impl Publication {
+    /// Returns what a writer that was refused may have to tell readers: if it interrupted no other
+    /// one, it has published the events of those that interrupted it.
+    pub(crate) const fn of_refused(why: ReserveError) -> Self {
+        match why {
+            // They may have filled the ring.
+            ReserveError::Full | ReserveError::TooBig | ReserveError::CommitOverrun => {
+                Self::Watermark
+            }
+            // It did not come in, interrupted another one, or published nothing.
+            ReserveError::Disabled | ReserveError::Recursion | ReserveError::Broken => {
+                Self::Nothing
+            }
+        }
+    }
 }
 
 /// The event that a reader has to wait for.

@@ -155,6 +155,61 @@ fn a_discard_tells_of_what_it_published() {
 }
 
 #[test]
+fn a_refusal_tells_of_what_it_published() {
+    use crate::ring::cpu::CpuRing;
+    use crate::ring::watermark::Publication;
+    use crate::ring::writer::ReserveError;
+    use crate::sim::{with_hook, Sim};
+    use std::cell::Cell;
+
+    thread_local! {
+        static RING: Cell<*const CpuRing<Sim>> = const { Cell::new(std::ptr::null()) };
+        /// Instants until nested writers come; they come once.
+        static WAIT: Cell<u32> = const { Cell::new(0) };
+        static CAME: Cell<bool> = const { Cell::new(false) };
+    }
+
+    fn write(ring: &CpuRing<Sim>) -> Result<Publication, ReserveError> {
+        // SAFETY: one simulated CPU; nested writers run to their end inside the outer one.
+        let event = unsafe { ring.writer() }.reserve(WHOLE, || 5)?;
+        Ok(event.commit())
+    }
+    /// Goes on until no sub-buffer is left but those that the outer writer keeps open.
+    fn nested() {
+        let left = WAIT.get();
+        WAIT.set(left.wrapping_sub(1));
+        if left == 1 {
+            CAME.set(true);
+            // SAFETY: set below for as long as the hook is.
+            while write(unsafe { &*RING.get() }).is_ok() {}
+        }
+    }
+
+    let mut refused = 0;
+    for instant in 1.. {
+        let w = world(2);
+        // So nested writers end, too, that come before the outer one or when it has left.
+        w.ring.set_overwrite(false);
+        RING.set(&w.ring);
+        w.write(HALF, false);
+        WAIT.set(instant);
+        CAME.set(false);
+        let outer = with_hook(nested, || write(&w.ring));
+        if !CAME.get() {
+            break;
+        }
+        // The outer one publishes all that there is.
+        let told = outer.unwrap_or_else(|why| {
+            refused += u32::from(why == ReserveError::CommitOverrun);
+            Publication::of_refused(why)
+        });
+        assert_eq!(w.stats().written, 2, "instant {instant}");
+        assert_ne!(told, Publication::Nothing, "instant {instant}");
+    }
+    assert!(refused > 3, "{refused} were refused");
+}
+
+#[test]
 fn parts_that_do_not_go_together_change_nothing() {
     let w = world(3);
     w.resize_badly();
