@@ -230,7 +230,7 @@ impl Buffers {
         let mut locked = self.locked(cpu)?;
         loop {
             let live = self.rings.live();
-            let (_, overrun, read) = locked.reader(live).0.counted();
+            let oldest = locked.reader(live).0.oldest();
             let mut count = |bank| {
                 let past = locked.past(bank);
                 let written = locked.own(bank, bank == live).written();
@@ -245,7 +245,7 @@ impl Buffers {
             if self.rings.live() == live {
                 return Ok(CpuCounts {
                     live,
-                    oldest: of.of(live).past.number(overrun.saturating_add(read)),
+                    oldest: of.of(live).past.number(oldest),
                     of,
                 });
             }

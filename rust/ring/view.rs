@@ -211,6 +211,20 @@ impl<P: Port> Reader<'_, P> {
         self.closed()
     }
 
+    /// Returns the number of the oldest event that is unread; if none is, that of the next one.
+    pub(crate) fn oldest(&self) -> u64 {
+        let ring = self.ring;
+        // What is left in the reader's sub-buffer is older than all that was overwritten since.
+        let left = self.state.current.and_then(|c| {
+            let subbuf = ring.subbuf(c.index)?;
+            let pos = ring.committed_in(subbuf, c.seq)?;
+            let is_read = ring.layout.count(pos) <= c.events;
+            (!is_read).then(|| subbuf.base.get().wrapping_add(c.events))
+        });
+        let gone = || ring.w.counters.overrun.get().wrapping_add(self.state.read);
+        left.unwrap_or_else(gone)
+    }
+
     /// Returns the number of events of closed sub-buffers. The reader may have read one, and given
     /// it back, whose events the writer is about to add.
     fn closed(&self) -> u64 {

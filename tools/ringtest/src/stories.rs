@@ -31,6 +31,24 @@ fn a_view_finds_the_readers_sub_buffer_behind_lapped_ones() {
 }
 
 #[test]
+fn what_is_left_in_the_readers_sub_buffer_is_the_oldest() {
+    let w = world(2);
+    let oldest = || w.with_reader(|reader| reader.oldest());
+    let first = || w.view(None).map(|v| v.1);
+    assert_eq!(oldest(), 0);
+    (0..4).for_each(|_| w.write(HALF, false));
+    w.read(1);
+    assert_eq!((oldest(), first()), (1, Some(1)));
+    // The ring laps, while the reader has an event to read in the first sub-buffer.
+    (0..8).for_each(|_| w.write(HALF, false));
+    assert_eq!((oldest(), first()), (1, Some(1)));
+    w.read(1);
+    assert_eq!((oldest(), first()), (8, Some(8)));
+    w.drain();
+    assert_eq!((oldest(), first()), (12, None));
+}
+
+#[test]
 fn bytes_are_counted_in_a_lapped_ring_of_two_slots() {
     let w = world(2);
     // The reader attaches to the first sub-buffer, which is empty, and the ring laps.
