@@ -100,8 +100,16 @@ impl<P: Port> Reader<'_, P> {
         let Some(fits) = self.first_of(&unread, room.saturating_sub(wire::HEADER)) else {
             return Ok(PartialTake::TooShort);
         };
-        let copied = self.copy_image(&fits, bytes_of(image));
-        Ok(copied.map_or(PartialTake::Empty, |()| PartialTake::Taken))
+        let image = bytes_of(image);
+        if self.copy_image(&fits, image).is_none() {
+            return Ok(PartialTake::Empty);
+        }
+        if fits.events == 0 {
+            // What discarded events left may be longer than the room.
+            image.fill(0);
+            wire::finish_image(image, fits.time, 0, fits.lost);
+        }
+        Ok(PartialTake::Taken)
     }
 
     /// Returns as much of `unread` as fits into `room` bytes: whole events, each with the records
@@ -129,7 +137,7 @@ impl<P: Port> Reader<'_, P> {
             .map_while(Result::ok)
             .peekable();
         if events.peek().is_none() {
-            // There are only discarded events.
+            // There are only discarded events, which need no room.
             return Some(*unread);
         }
         for event in events.take_while(|event| event.next.saturating_sub(begin) <= room) {

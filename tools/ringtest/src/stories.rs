@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Particular things that went wrong once, or that chance would rarely find.
 
+use crate::plain;
+use crate::ring::give::PartialTake;
+use crate::sim::Block;
 use crate::world::{World, STEPS};
 
 fn world(slots: usize) -> World {
@@ -225,6 +228,27 @@ fn a_refusal_tells_of_what_it_published() {
         assert_ne!(told, Publication::Nothing, "instant {instant}");
     }
     assert!(refused > 3, "{refused} were refused");
+}
+
+#[test]
+fn discarded_events_need_no_room() {
+    let w = world(2);
+    // SAFETY: one simulated CPU; the nested writer runs to its end inside the outer one.
+    let writer = unsafe { w.ring.writer() };
+    let outer = writer.reserve(600, || 2000).unwrap();
+    writer.reserve(WHOLE, || 2001).unwrap().commit();
+    outer.discard();
+    let mut image = Block::new(4096);
+    let mut part = |room| {
+        let taken = w.with_reader(|reader| reader.take_part(&mut image, room));
+        let data = plain::image(image.bytes()).data.to_vec();
+        (taken, plain::decode(&data, 0, 0).len(), data.len())
+    };
+    // The first sub-buffer has nothing but padding, of more bytes than there is room for.
+    assert_eq!(part(100), (Ok(PartialTake::Taken), 0, 0));
+    assert_eq!(part(100).0, Ok(PartialTake::TooShort));
+    assert_eq!(part(4096), (Ok(PartialTake::Taken), 1, 4080));
+    assert_eq!(part(4096).0, Ok(PartialTake::Empty));
 }
 
 #[test]
