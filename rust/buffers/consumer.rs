@@ -59,13 +59,14 @@ impl Consumer {
     /// `ENOMEM`, `ENODEV` without such a CPU.
     pub(crate) fn look(&mut self, buffers: &Buffers) -> Result<bool> {
         while let Some(lost) = self.walk.peek(buffers, self.cpu)? {
-            self.lost = self.lost.saturating_add(lost);
-            if self.walk.stamp().is_some() {
-                return Ok(true);
+            let found = self.walk.stamp().is_some();
+            // Where there are only discarded events, they are passed, as there may be others after them. If another
+            // reader has passed them, that one tells of the loss; after a change of the size the next look does.
+            if found || self.walk.consume(buffers, self.cpu, 0) {
+                self.lost = self.lost.saturating_add(lost);
             }
-            // Nothing but discarded events; there may be others after them.
-            if !self.walk.consume(buffers, self.cpu, 0) {
-                break;
+            if found {
+                return Ok(true);
             }
         }
         Ok(false)
