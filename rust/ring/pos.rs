@@ -10,8 +10,9 @@ use super::wire;
 /// numbers were used: see `unused_seq`).
 pub(crate) type Seq = u64;
 
-/// Bits of [`Seq`] that a slot word keeps. A ring that has filled this many sub-buffers refuses
-/// further events until it is emptied; that is 2^41 times 4080 bytes.
+/// Bits of [`Seq`] that a slot word keeps. What a position has room for is less: 2^40 sub-buffers of
+/// 4 KiB, and a quarter of that for each order. A ring that has filled as many refuses further events
+/// until it is emptied or gets another size.
 pub(crate) const SLOT_SEQ_BITS: u32 = 41;
 
 /// Where the three parts of a position lie. Depends on the size of a sub-buffer.
