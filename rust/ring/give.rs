@@ -137,7 +137,7 @@ impl<P: Port> Reader<'_, P> {
             .map_while(Result::ok)
             .peekable();
         if events.peek().is_none() {
-            // There are only discarded events, which need no room.
+            // There are only discarded events.
             return Some(*unread);
         }
         for event in events.take_while(|event| event.next.saturating_sub(begin) <= room) {

@@ -231,7 +231,7 @@ fn a_refusal_tells_of_what_it_published() {
 }
 
 #[test]
-fn discarded_events_need_no_room() {
+fn padding_is_no_part_of_a_short_read() {
     let w = world(2);
     // SAFETY: one simulated CPU; the nested writer runs to its end inside the outer one.
     let writer = unsafe { w.ring.writer() };
