@@ -151,8 +151,8 @@ impl GraphPlaces {
     pub(super) fn leave(&self, pin: &CpuPin, level: u64) {
         if let Some(levels) = self.tasks.current(pin) {
             let level = noted_level(level);
-            is_in(&levels.only, level);
-            is_in(&levels.never, level);
+            forget_ended(&levels.only, level);
+            forget_ended(&levels.never, level);
         }
     }
 }
@@ -164,12 +164,16 @@ fn noted_level(level: u64) -> u8 {
 
 /// Returns whether a call is in the one that was noted; forgets one that has ended.
 fn is_in(noted: &SharedU8, level: u8) -> bool {
+    forget_ended(noted, level) != 0
+}
+
+/// Forgets the call that was noted, if one at this level shows that it has ended. Returns what is noted; 0 for none.
+fn forget_ended(noted: &SharedU8, level: u8) -> u8 {
     match noted.load() {
-        0 => false,
-        root if level > root => true,
+        root if level > root => root,
         _ => {
             noted.store(0);
-            false
+            0
         }
     }
 }
