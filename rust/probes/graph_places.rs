@@ -34,10 +34,13 @@ use kernel::{
 /// One more than the largest number of a task: `PID_MAX_LIMIT`.
 const TASKS: usize = 4 << 20;
 
+/// In [`Levels::only`]: a hard interrupt has called it. The bits below are the level.
+const OF_IRQ: u8 = 0x80;
+
 /// What is known of a task: the level of the call that it is in, plus one; 0 for none. The exit of the call forgets it.
 /// Where no hook saw that, a level that is not above what was noted shows that the call has ended.
 struct Levels {
-    /// Of a function that calls are to be in.
+    /// Of a function that calls are to be in, and [`OF_IRQ`].
     only: SharedU8,
     /// Of one that they are not to be in.
     never: SharedU8,
@@ -131,20 +134,26 @@ impl GraphPlaces {
             return Answer::Ignore;
         };
         let level = noted_level(level);
-        if is_in(&levels.never, level) {
+        if forget_ended(&levels.never, level) != 0 {
             return Answer::Ignore;
         }
         if table::word(&self.never, address) != 0 {
             levels.never.store(level);
             return Answer::Hold;
         }
-        match &self.only {
-            Some(only) if !is_in(&levels.only, level) => match table::word(only, address) {
-                0 => Answer::Ignore,
-                _ => Answer::Take(Root::noted_in(&levels.only, level)),
-            },
-            _ => Answer::Take(Root::none()),
+        let Some(only) = &self.only else {
+            return Answer::Take(Root::none(false));
+        };
+        let root = forget_ended(&levels.only, level);
+        if root != 0 {
+            return Answer::Take(Root::none(root & OF_IRQ != 0));
         }
+        if table::word(only, address) == 0 {
+            return Answer::Ignore;
+        }
+        let of_irq = context::raw().in_hardirq();
+        let noted = if of_irq { level | OF_IRQ } else { level };
+        Answer::Take(Root::noted_in(&levels.only, noted, of_irq))
     }
 
     /// Learns that a call at this level of the current task ends, and with it what is not above.
@@ -157,20 +166,17 @@ impl GraphPlaces {
     }
 }
 
-/// Returns what is noted of a call at this level.
+/// Returns what is noted of the level of a call. None is as high as the highest that can be noted: the stack of calls
+/// ends before.
 fn noted_level(level: u64) -> u8 {
-    u8::try_from(level.saturating_add(1)).unwrap_or(u8::MAX)
-}
-
-/// Returns whether a call is in the one that was noted; forgets one that has ended.
-fn is_in(noted: &SharedU8, level: u8) -> bool {
-    forget_ended(noted, level) != 0
+    let highest = OF_IRQ.wrapping_sub(1);
+    u8::try_from(level.saturating_add(1)).map_or(highest, |noted| noted.min(highest))
 }
 
 /// Forgets the call that was noted, if one at this level shows that it has ended. Returns what is noted; 0 for none.
 fn forget_ended(noted: &SharedU8, level: u8) -> u8 {
     match noted.load() {
-        root if level > root => root,
+        root if level > root & !OF_IRQ => root,
         _ => {
             noted.store(0);
             0

@@ -72,28 +72,33 @@ pub(super) enum Answer<'r> {
     TakeClosely(Root<'r>),
 }
 
-/// What has to be noted when an entry was recorded.
-pub(super) struct Root<'r>(Option<(&'r SharedU8, u8)>);
+/// The call that a call is in, of those that calls are to be in, and what has to be noted when that was recorded.
+pub(super) struct Root<'r> {
+    note: Option<(&'r SharedU8, u8)>,
+    /// A hard interrupt has called it.
+    of_irq: bool,
+}
 
 impl Root<'_> {
     /// Notes that the call was entered.
     #[inline(always)]
     pub(super) fn enter(self) {
-        if let Some((byte, level)) = self.0 {
-            byte.store(level);
+        if let Some((byte, noted)) = self.note {
+            byte.store(noted);
         }
     }
 }
 
 impl<'r> Root<'r> {
-    /// Returns that of a call which is noted in `byte` as this level.
-    pub(super) fn noted_in(byte: &'r SharedU8, level: u8) -> Self {
-        Self(Some((byte, level)))
+    /// Returns that of a call which is one itself, for which `noted` is noted in `byte`.
+    pub(super) fn noted_in(byte: &'r SharedU8, noted: u8, of_irq: bool) -> Self {
+        let note = Some((byte, noted));
+        Self { note, of_irq }
     }
 
     /// Returns that of a call of which nothing is noted.
-    pub(super) const fn none() -> Self {
-        Self(None)
+    pub(super) const fn none(of_irq: bool) -> Self {
+        Self { note: None, of_irq }
     }
 }
 
@@ -256,7 +261,7 @@ impl GraphRules {
         };
         match self.special.load() {
             BY_DEPTH if self.is_too_deep(level) => Answer::Ignore,
-            0 | BY_DEPTH => Answer::Take(Root(None)),
+            0 | BY_DEPTH => Answer::Take(Root::none(false)),
             special => self.ask_closely(special, pin, address, level),
         }
     }
@@ -309,7 +314,7 @@ impl GraphRules {
         if self.pids.get(pin).is_some_and(|pids| !pids.has(raw.pid)) {
             return Answer::Ignore;
         }
-        let mut root = Root(None);
+        let mut root = Root::none(false);
         if let Some(places) = self.places.get(pin) {
             match places.ask(pin, address, level) {
                 Answer::Take(found) => root = found,
@@ -320,7 +325,8 @@ impl GraphRules {
             return Answer::Ignore;
         }
         if special & (WITHOUT_IRQS | OF_FOLLOWED) != 0 {
-            let is_of_irq = special & WITHOUT_IRQS != 0 && raw.in_hardirq();
+            // As in ftrace: a user that names a function which interrupts call means those calls.
+            let is_of_irq = special & WITHOUT_IRQS != 0 && !root.of_irq && raw.in_hardirq();
             if is_of_irq || self.is_elsewhere(pin) {
                 return Answer::Ignore;
             }

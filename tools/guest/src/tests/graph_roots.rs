@@ -7,7 +7,7 @@ use super::graph::{counted, functions, getpgid, getppid, select, sides, FILTER, 
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::sys;
-use crate::tree::Instance;
+use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use std::time::Duration;
 pub const TESTS: &[Test] = &[
     test("graph.roots", 60, roots),
     test("graph.root_tasks", 60, root_tasks),
+    test("graph.root_irqs", 120, root_irqs),
 ];
 
 /// What is inside of a root ends with it, though the depth of a call counts what another instance follows as well.
@@ -101,5 +102,51 @@ fn root_tasks(context: &Context) -> Check {
         "{text}"
     );
     ensure!(!text.contains(inner), "outside of the root: {text}");
+    Ok(())
+}
+
+/// Without `funcgraph-irqs` a root that a hard interrupt calls is recorded, and nothing else that one calls.
+fn root_irqs(context: &Context) -> Check {
+    const IRQ: &str = "hrtimer_interrupt";
+    const ROOT: &str = "set_graph_function";
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let (own, reference) = sides(context)?;
+    let global = reference.top();
+    functions(&own.top())?;
+    let available = own.top().get("available_filter_functions")?;
+    if !available.lines().any(|line| line == IRQ) {
+        skip!("this kernel has no {IRQ}");
+    }
+    for tree in [&own, &reference] {
+        select(tree, FILTER, &format!("{GETPPID} {IRQ}"))?;
+        tree.set("current_tracer", "function_graph")?;
+        tree.set("trace_options", "nofuncgraph-irqs")?;
+    }
+    let has = |tree: &Tree, function: &str| {
+        let text = tree.get("trace").unwrap_or_default();
+        text.contains(&format!(" {function}()"))
+    };
+    let choose = |root: &str| -> Check {
+        for tree in [&own as &Tree, &global] {
+            select(tree, ROOT, root)?;
+        }
+        own.clear()?;
+        reference.clear()
+    };
+    choose(IRQ)?;
+    let is_told = sys::wait_until(PATIENCE, || has(&reference, IRQ));
+    let is_there = is_told && sys::wait_until(PATIENCE, || has(&own, IRQ));
+    choose(GETPPID)?;
+    let is_called = sys::wait_until(PATIENCE, || {
+        (0..100_000).for_each(|_| getppid());
+        has(&own, GETPPID)
+    });
+    let is_else = has(&own, IRQ);
+    global.empty(ROOT)?;
+    if !is_told {
+        skip!("no interrupt of this machine calls {IRQ}");
+    }
+    ensure!(is_there, "the root that interrupts call is missing");
+    ensure!(is_called && !is_else, "in another root");
     Ok(())
 }
