@@ -38,6 +38,8 @@ fn breathe() {
 pub(crate) struct Edit {
     pub(super) kind: FilterKind,
     lines: Option<Lines>,
+    /// Functions were selected that went with their module: where no others are, that is nothing, and not everything.
+    has_lost: bool,
 }
 
 /// Marks in a list of functions.
@@ -68,6 +70,14 @@ impl Lines {
         Ok(lines)
     }
 
+    /// Returns the same marks in the list that is there by now, if that is another one.
+    fn renewed(&self) -> Result<Option<Self>> {
+        match list::is_current(&self.functions) {
+            true => Ok(None),
+            false => Ok(Some(Self::of(&self.addresses()?)?)),
+        }
+    }
+
     /// Returns the addresses that are marked, in ascending order.
     fn addresses(&self) -> Result<KVVec<u64>> {
         let mut addresses = KVVec::new();
@@ -83,7 +93,11 @@ impl Lines {
 impl Edit {
     /// Begins with nothing selected.
     pub(crate) fn empty(kind: FilterKind) -> Self {
-        Self { kind, lines: None }
+        Self {
+            kind,
+            lines: None,
+            has_lost: false,
+        }
     }
 
     /// Begins with what `filter` has.
@@ -96,19 +110,36 @@ impl Edit {
             Some(selection) => Some(Lines::of(selection)?),
             None => None,
         };
-        Ok(Self { kind, lines })
+        Ok(Self {
+            kind,
+            lines,
+            has_lost: false,
+        })
     }
 
-    /// Obeys a word. Returns whether it selects any function.
+    /// Has the selection be one of the functions that there are by now.
+    fn renew(&mut self) -> Result {
+        let Some(lines) = &self.lines else {
+            return Ok(());
+        };
+        if let Some(other) = lines.renewed()? {
+            self.has_lost |= marks::count(&other.marks) < marks::count(&lines.marks);
+            self.lines = Some(other);
+        }
+        Ok(())
+    }
+
+    /// Obeys a word. Returns whether it selects any function, of those that there are by now.
     ///
     /// # Errors
     ///
     /// `EINVAL` for one that is wrong, `ENOMEM`, and those of [`list::current`].
-    pub(crate) fn obey(&mut self, word: &[u8]) -> Result<bool> {
+    pub(super) fn obey(&mut self, word: &[u8]) -> Result<bool> {
         let word = FilterWord::parse(word).map_err(|_| EINVAL)?;
         if self.kind.is_of_calls() && !word.selection.is_plain() {
             return Err(EINVAL);
         }
+        self.renew()?;
         let lines = match self.lines.take() {
             Some(lines) => lines,
             None => Lines::none()?,
@@ -126,18 +157,26 @@ impl Edit {
         self.kind
     }
 
+    /// Returns the functions of which a word was obeyed, if these are all that there are by now.
+    pub(super) fn current(&self) -> Option<&Functions> {
+        let lines = self.lines.as_ref()?;
+        list::is_current(&lines.functions).then_some(&*lines.functions)
+    }
+
+    /// Returns whether any function is selected.
+    fn is_any(&self) -> bool {
+        let lines = self.lines.as_ref();
+        lines.is_some_and(|lines| !marks::is_empty(&lines.marks))
+    }
+
     /// Returns the addresses that are selected.
-    pub(super) fn into_selection(self) -> Result<SelectedFunctions> {
-        let Some(lines) = self.lines else {
-            return Ok(None);
-        };
-        if marks::is_empty(&lines.marks) {
-            return Ok(None);
+    pub(super) fn into_selection(mut self) -> Result<SelectedFunctions> {
+        if self.is_any() {
+            self.renew()?;
         }
-        let addresses = lines.addresses()?;
-        if list::is_current(&lines.functions) {
-            return Ok(Some(addresses));
+        match &self.lines {
+            Some(lines) if self.is_any() => Ok(Some(lines.addresses()?)),
+            _ => Ok(self.has_lost.then(KVVec::new)),
         }
-        Ok(Some(Lines::of(&addresses)?.addresses()?))
     }
 }

@@ -286,30 +286,45 @@ impl FunctionFilter {
         }
     }
 
-    /// Remembers a word that selects no function because its module is not loaded, or forgets one, from now
-    /// on.
+    /// Obeys a word of `edit`. One that selects no function because its module is not loaded is remembered, or
+    /// forgotten, from now on.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a word that names no module, or one that is loaded; for `!` before one that was not
-    /// remembered; `ENOMEM`.
-    pub(crate) fn remember(&self, kind: FilterKind, word: &[u8]) -> Result {
+    /// Those of [`Edit::obey`]; `EINVAL` for a word that selects no function and names no module, or one that is
+    /// loaded; for `!` before one that was not remembered; `ENOSPC` if too many are.
+    pub(crate) fn obey(&self, edit: &mut Edit, word: &[u8]) -> Result {
+        // Once more for each module that comes or goes meanwhile.
+        while !edit.obey(word)? && !self.remember(edit, word)? {}
+        Ok(())
+    }
+
+    /// Remembers a word that selects no function in `edit`, or forgets one, from now on. Returns false and does
+    /// nothing if a module has come or gone since `edit` has obeyed the word.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::obey`].
+    fn remember(&self, edit: &Edit, word: &[u8]) -> Result<bool> {
         let (pattern, module) = words::of_module(word).ok_or(EINVAL)?;
+        let mut selections = self.selections.lock();
+        // A module that comes from here on waits for the lock, and finds then what waits for it.
+        let Some(functions) = edit.current() else {
+            return Ok(false);
+        };
+        let waiting = selections.waiting_of(edit.kind).ok_or(EINVAL)?;
         if word.first() == Some(&b'!') {
-            let mut selections = self.selections.lock();
-            let waiting = selections.waiting_of(kind).ok_or(EINVAL)?;
             return match waiting.take_out(pattern, module) {
-                true => Ok(()),
+                true => Ok(true),
                 false => Err(EINVAL),
             };
         }
-        let functions = list::current()?;
         let mut functions = functions.list().iter();
         if functions.any(|function| function.module == Some(module)) {
             return Err(EINVAL);
         }
-        let mut selections = self.selections.lock();
-        selections.waiting_of(kind).ok_or(EINVAL)?.add(word)
+        waiting.add(word)?;
+        Ok(true)
     }
 
     /// Forgets all that waits for modules.

@@ -356,10 +356,7 @@ impl Instance {
             }
             _ => {}
         }
-        match edit.obey(word)? {
-            true => Ok(()),
-            false => self.functions.remember(edit.kind(), word),
-        }
+        self.functions.obey(edit, word)
     }
 
     /// Has an edited selection count from now on.

@@ -11,7 +11,7 @@ use crate::soak::Share;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::LazyLock;
 
 pub const TESTS: &[Test] = &[
@@ -22,6 +22,7 @@ pub const TESTS: &[Test] = &[
     test("functions.ends", 60, ends),
     test("functions.modules", 120, modules),
     test("functions.waiting", 240, waiting),
+    test("functions.opened", 480, opened),
     test("functions.own_code", 30, own_code),
 ];
 
@@ -539,6 +540,65 @@ fn waiting(context: &Context) -> Check {
     ensure!(!hooks(&reference)?.is_empty(), "no hook of vsock");
     loaded.remove()?;
     ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks after all");
+    report.finish()
+}
+
+/// A module comes or goes while a file is open for writing: the words that follow are about what is there by then.
+fn opened(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let modules = Modules::new()?;
+    let mut report = Report::default();
+    let rows: &[(bool, &[&str])] = &[
+        (true, &["vsock_bind "]),
+        (true, &["*_bind:mod:vsock "]),
+        (true, &["nosuch:mod:vsock "]),
+        (true, &["!vsock_bind "]),
+        (false, &["vfs_open "]),
+        (false, &["!vfs_read "]),
+        (false, &["!vfs_read ", "vsock_bind "]),
+    ];
+    for file in [FILTER, NOTRACE] {
+        for (comes, words) in rows {
+            let mut loaded = Loaded::new(&modules);
+            let first: &[u8] = match comes {
+                true => b"vfs_read ",
+                false => b"vsock_bind vfs_read ",
+            };
+            if !comes {
+                loaded.add("vsock")?;
+            }
+            let mut files = Vec::new();
+            for tree in [&own, &reference] {
+                let open = tree.open_write(file);
+                let mut open = open.map_err(|e| format!("{}: {e:?}", tree.shown(file)))?;
+                let written = open.write_all(first);
+                written.map_err(|e| format!("{}: {e:?}", tree.shown(file)))?;
+                files.push(open);
+            }
+            match comes {
+                true => loaded.add("vsock")?,
+                false => loaded.remove()?,
+            }
+            for word in *words {
+                let mut answers = files.iter_mut().map(|file| {
+                    let written = file.write(word.as_bytes());
+                    written.map_err(|e| e.raw_os_error())
+                });
+                let answers = (answers.next(), answers.next());
+                report.expect(answers.0 == answers.1, || {
+                    let (found, wanted) = answers;
+                    format!("{file} <- {word}: {found:?}, tracefs {wanted:?}")
+                });
+            }
+            drop(files);
+            let result = same(&own, &reference, file);
+            report.collect(result.map_err(|e| format!("{file} <- {words:?}: {e:.300}")));
+            loaded.remove()?;
+            for tree in [&own, &reference] {
+                tree.empty(file)?;
+            }
+        }
+    }
     report.finish()
 }
 
