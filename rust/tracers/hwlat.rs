@@ -207,10 +207,11 @@ pub(crate) fn set_mode(mode: HwlatMode) -> Result {
         MODE.store(mode as u32, Relaxed);
         return Ok(());
     };
-    let on = run.threads.take().is_some();
+    run.threads = None;
     // No thread is left that would change it.
     MODE.store(mode as u32, Relaxed);
-    run.renew(on)
+    // Not by the threads that there were: there is none where no CPU of the set is online.
+    run.renew(run.search.sink.is_on())
 }
 
 /// Returns when and how long is searched.

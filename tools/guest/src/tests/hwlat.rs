@@ -410,6 +410,13 @@ fn cpus(context: &Context) -> Check {
     let both = sys::wait_until(PATIENCE, || of("000") && of("001"));
     ensure!(both, "not both CPUs were searched: {}", own.get("trace")?);
     ensure_eq!(top.get(MODE)?, "none [round-robin] per-cpu\n", "mode");
+    // A mode that can be obeyed is, after one that could not.
+    switch("0")?;
+    own.set("tracing_cpumask", "2")?;
+    have_workers(&[])?;
+    top.set(MODE, "per-cpu")?;
+    switch("1")?;
+    have_workers(&["hwlatd/1"])?;
     own.set("current_tracer", "nop")?;
     have_workers(&[])
 }
