@@ -52,6 +52,8 @@ pub(crate) struct GraphHooks {
     functions: [KVVec<u64>; SETS],
     /// Those whose hooks are [`KeptCall::WithTask`], one bit each.
     with_task: u64,
+    /// Those that [`Self::forget`] has ended, one bit each: what hooks follow may name them until others were unhooked.
+    ended: u64,
     /// That of the set that was registered last; 0 before the first.
     generation: u32,
 }
@@ -72,6 +74,7 @@ impl GraphHooks {
             user: HookClaim::of(user),
             functions: [const { KVVec::new() }; SETS],
             with_task: 0,
+            ended: 0,
             generation: 0,
         }
     }
@@ -93,7 +96,8 @@ impl GraphHooks {
 
     /// Returns how many sets are free.
     pub(crate) fn free(&self) -> usize {
-        SETS.saturating_sub(self.sets().count())
+        let ended = self.ended.count_ones() as usize;
+        SETS.saturating_sub(self.sets().count().saturating_add(ended))
     }
 
     /// Hooks functions, whose addresses are in ascending order, by the hooks for `kept`. Returns the mask of the
@@ -113,7 +117,7 @@ impl GraphHooks {
             match self.hook_set(functions, kept) {
                 Ok(set) => mask |= set,
                 Err(error) => {
-                    self.unhook(mask);
+                    self.end_sets(mask);
                     return Err(error);
                 }
             }
@@ -125,8 +129,12 @@ impl GraphHooks {
         let count = i32::try_from(functions.len())?;
         let mut hooked = KVVec::with_capacity(functions.len(), GFP_KERNEL)?;
         hooked.extend_from_slice(functions, GFP_KERNEL)?;
-        let mut sets = (0..).zip(&mut self.functions);
-        let Some((number, place)) = sets.find(|set| set.1.is_empty()) else {
+        let ended = self.ended;
+        let mut sets = (0u32..).zip(&mut self.functions);
+        let free = sets.find(|(number, functions)| {
+            functions.is_empty() && ended & 1u64.wrapping_shl(*number) == 0
+        });
+        let Some((number, place)) = free else {
             return Err(ENOSPC);
         };
         if self.generation == 0 {
@@ -150,8 +158,15 @@ impl GraphHooks {
         Ok(bit)
     }
 
-    /// Ends the hooks of the sets in `mask`. No hook of them runs when this returns. Process context; sleeps.
+    /// Ends the hooks of the sets in `mask`. No hook of them runs when this returns. What hooks follow by now names none of
+    /// these sets, and none that has ended before. Process context; sleeps.
     pub(crate) fn unhook(&mut self, mask: u64) {
+        self.end_sets(mask);
+        self.ended = 0;
+    }
+
+    /// Ends the hooks of the sets in `mask`.
+    fn end_sets(&mut self, mask: u64) {
         let Ok(user) = self.user.own(&CLAIMS) else {
             return;
         };
@@ -181,6 +196,7 @@ impl GraphHooks {
             }
             if functions.iter().all(|address| is_gone(*address)) {
                 Self::end(user, number, functions);
+                self.ended |= 1u64.wrapping_shl(number);
             } else {
                 functions.retain(|address| !is_gone(*address));
             }
