@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     buffers::CpuSel,
-    functions::commands::CommandWord,
+    functions::{
+        commands::CommandWord,
+        words::of_module, //
+    },
     hooks::{
         Edit,
         FilterKind,
@@ -345,13 +348,15 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for one that is wrong or selects nothing, `ENODEV` for a command to the stack tracer, those of
-    /// [`Self::obey_command`], `ENOMEM`, and those of the kernel's list of functions.
+    /// `EINVAL` for one that is wrong or selects nothing, `ENODEV` for a command to the stack tracer or one that names a
+    /// module there, those of [`Self::obey_command`], `ENOMEM`, and those of the kernel's list of functions.
     pub(crate) fn obey_word(&self, edit: &mut Edit, word: &[u8]) -> Result {
         match edit.kind() {
             FilterKind::Filter if self.obey_command(word)? => return Ok(()),
-            // As in ftrace, the stack tracer is no instance that could obey.
-            FilterKind::Stack if matches!(CommandWord::parse(word), Ok(Some(_))) => {
+            // As in ftrace, the stack tracer is no instance that could obey, nor could a word wait for a module there.
+            FilterKind::Stack
+                if of_module(word).is_some() || !matches!(CommandWord::parse(word), Ok(None)) =>
+            {
                 return Err(ENODEV);
             }
             _ => {}
