@@ -41,17 +41,23 @@ use crate::{
         Hit, //
     }, //
 };
-use core::cell::Cell;
+use core::{
+    cell::Cell,
+    mem, //
+};
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        UniqueArc, //
+    }, //
 };
 
 /// Words of a key that a writer makes without clearing much of its stack.
 pub(super) const SHORT: usize = 4;
 
 /// A histogram.
-#[pin_data]
+#[pin_data(PinnedDrop)]
 pub(crate) struct Hist {
     /// The command, without the filter; `plan` has parts of it.
     text: KVec<u8>,
@@ -65,6 +71,32 @@ pub(crate) struct Hist {
     follows: bool,
     /// Whether its keys may be those of all histograms that it refers to.
     is_related: bool,
+    /// Of one that goes with others: the one that goes after it.
+    next: Option<Pin<UniqueArc<Hist>>>,
+}
+
+#[pinned_drop]
+impl PinnedDrop for Hist {
+    fn drop(self: Pin<&mut Self>) {
+        // Each may have the last reference to the next one, in a chain as long as users like. They go one after the
+        // other, not one inside the other, for which the stack may be too short.
+        let mut sources = mem::take(self.project().sources);
+        let mut ended: Option<Pin<UniqueArc<Hist>>> = None;
+        loop {
+            while let Some(source) = sources.pop() {
+                if let Some(mut last) = Arc::into_unique_or_drop(source) {
+                    *last.as_mut().project().next = ended.take();
+                    ended = Some(last);
+                }
+            }
+            let Some(mut gone) = ended else {
+                return;
+            };
+            let parts = gone.as_mut().project();
+            sources = mem::take(parts.sources);
+            ended = parts.next.take();
+        }
+    }
 }
 
 impl Hist {
@@ -100,6 +132,7 @@ impl Hist {
                 counts,
                 follows: first.is_some(),
                 is_related,
+                next: None,
             }),
             GFP_KERNEL,
         )

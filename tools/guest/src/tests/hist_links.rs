@@ -19,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("hist.wrong_links", 120, wrong),
     test("hist.latencies", 60, latencies),
     test("hist.other_keys", 60, other_keys),
+    test("hist.chain", 240, chain),
     exact("hist.links_nest", 120, links_nest).with_testapi(),
     test("hist.links_of_module", 60, links_of_module).with_testapi(),
 ];
@@ -524,6 +525,27 @@ fn other_keys(context: &Context) -> Check {
         own.empty(&exit)?;
         own.empty(&enter)?;
     }
+    own.remove()
+}
+
+/// More histograms than the stack of a task has room for, if each frees the one that it refers to.
+const CHAIN: usize = 600;
+
+/// Histograms of which each refers to the one before go together with their instance: the last one has the last
+/// reference to all others.
+fn chain(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("in tracefs an instance with variables cannot be removed");
+    }
+    let own = Instance::new(&context.root, "rtg-links")?;
+    let enter = format!("events/{ENTER}/trigger");
+    own.set(&enter, "hist:keys=common_pid:size=128:v0=offset:pause")?;
+    for at in 1..CHAIN {
+        let command = format!("hist:keys=common_pid:size=128:v{at}=$v{}:pause", at - 1);
+        own.set(&enter, &command)?;
+    }
+    own.empty(&enter)?;
+    ensure_eq!(own.get(&enter)?.lines().count(), CHAIN, "histograms");
     own.remove()
 }
 
