@@ -106,6 +106,11 @@ impl Buffers {
         self.free_locked(&mut shape);
     }
 
+    /// Returns whether they may: a tracer has the snapshot for itself. Process context.
+    pub(crate) fn allows_exchanges(&self) -> bool {
+        self.shape.lock().writers_exchange
+    }
+
     /// Exchanges the banks, if writers may at present: not after another exchange until [`Self::settle_exchange`] has
     /// returned, nor while the shape is locked. Returns the bank that was live. Any context with interrupts disabled.
     pub(crate) fn try_exchange(&self) -> Option<Bank> {

@@ -268,7 +268,14 @@ impl Instance {
                 }
                 Ok(Sequel::Save)
             }
-            Deed::Snapshot if takes_snapshots(all) || plan.takes_more_snapshots() => Err(EBUSY),
+            // As in ftrace it has the snapshot for itself. The caller keeps a tracer from beginning.
+            Deed::Snapshot
+                if takes_snapshots(all)
+                    || plan.takes_more_snapshots()
+                    || self.buffers().allows_exchanges() =>
+            {
+                Err(EBUSY)
+            }
             Deed::Snapshot => Ok(Sequel::Snapshot),
         }
     }

@@ -304,12 +304,15 @@ impl Instance {
         }
         let command = trigger::parse(text).map_err(refused)?;
         let verb = command.verb;
-        let mut all = self.triggers.lock();
         if verb == Verb::Hist {
             let text = command.items();
             let mut log = |kind, word: &[u8]| self.log_hist(event, text, kind, word);
+            // Before the triggers: no tracer that keeps a maximum begins until a histogram that takes snapshots is seen.
+            let _tracer = self.tracer.lock();
+            let mut all = self.triggers.lock();
             return self.set_hist(&mut all, event, command.remove, text, &mut log);
         }
+        let mut all = self.triggers.lock();
         let target = match verb.names_event() {
             true => {
                 let (system, name) = command.event().map_err(refused)?;

@@ -7,8 +7,10 @@ use super::hist_links::{
     play, refused,
     Step::{self, Calls, Enter, Exit, Snapshot},
 };
+use super::hists::ENTER;
 use super::{exact, test, Test};
 use crate::check::Check;
+use crate::errno::*;
 use crate::soak::record::{sum, CONTEXTS, NMI, RINGS};
 use crate::soak::writers::Writers;
 use crate::sys;
@@ -18,6 +20,7 @@ use crate::Context;
 pub const TESTS: &[Test] = &[
     test("hist.tracks", 120, tracks),
     test("hist.wrong_tracks", 120, wrong),
+    test("hist.maximum", 60, maximum),
     exact("hist.tracks_nest", 120, tracks_nest).with_testapi(),
 ];
 
@@ -120,6 +123,29 @@ const WRONG: &[&str] = &[
 
 fn wrong(context: &Context) -> Check {
     refused(context, WRONG)
+}
+
+/// A histogram that takes snapshots and a tracer that keeps the trace of a maximum refuse each other, in either order.
+fn maximum(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-maximum")?;
+    let trigger = format!("events/{ENTER}/trigger");
+    let command = "hist:keys=offset:mm=whence:onmax($mm).snapshot()";
+    // One that every kernel of rtrace has; ftrace has it in the top instance, or not at all.
+    if own.write("current_tracer", b"wakeup").is_err() {
+        skip!("no tracer here keeps a maximum");
+    }
+    let refused = own.write(&trigger, command.as_bytes());
+    ensure_eq!(refused, Err(EBUSY), "{command}");
+    let left = own.get(&trigger)?;
+    ensure!(!left.contains("hist:"), "{left}");
+    own.set("current_tracer", "nop")?;
+    own.set(&trigger, command)?;
+    let refused = own.write("current_tracer", b"wakeup");
+    ensure_eq!(refused, Err(EBUSY), "wakeup");
+    own.empty(&trigger)?;
+    own.set("current_tracer", "wakeup")?;
+    own.set("current_tracer", "nop")?;
+    own.remove()
 }
 
 /// All events have the same key, so that writers in all contexts and on all CPUs follow one number.
