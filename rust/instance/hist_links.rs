@@ -8,7 +8,8 @@ use super::{
     hists::error_of,
     triggers::{
         find_with_triggers,
-        EventTriggers, //
+        EventTriggers,
+        Row, //
     },
     Instance, //
 };
@@ -173,6 +174,19 @@ pub(super) fn event_is_referred_to(event: &Event, all: &[EventTriggers]) -> bool
 pub(super) fn refers_to(hist: &Hist, event: &Event) -> bool {
     let mut sources = hist.sources().iter();
     sources.any(|source| source.event() == event.id())
+}
+
+/// Returns the trigger of a histogram that refers to one which is not there any more.
+pub(super) fn without_source(all: &[EventTriggers]) -> Option<&Row> {
+    let is_there = |source: &Arc<Hist>| {
+        let mut hists = all.iter().flat_map(EventTriggers::hists);
+        hists.any(|hist| Arc::ptr_eq(hist, source))
+    };
+    let mut rows = all.iter().flat_map(|of| of.rows.iter());
+    rows.find(|row| {
+        let hist = row.hist.as_ref();
+        hist.is_some_and(|hist| !hist.sources().iter().all(is_there))
+    })
 }
 
 /// An event, and the triggers of its instance.

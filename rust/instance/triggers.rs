@@ -466,7 +466,7 @@ impl Instance {
     }
 
     /// Removes the triggers that `which` selects, by their event and themselves, and those histograms that were
-    /// made for them. When it returns no probe is in them.
+    /// made for them or refer to them. When it returns no probe is in them.
     pub(super) fn remove_triggers(
         &self,
         all: &mut KVec<EventTriggers>,
@@ -476,10 +476,15 @@ impl Instance {
         self.remove_idle(all);
     }
 
-    /// Removes the histograms that were made for others of which none is left.
+    /// Removes the histograms that were made for others of which none is left, and those whose references name one
+    /// that is gone.
     pub(super) fn remove_idle(&self, all: &mut KVec<EventTriggers>) {
-        while let Some(row) = hist_fields::idle(all) {
-            let trigger = row.trigger.clone();
+        loop {
+            let seen: &[EventTriggers] = all;
+            let row = hist_fields::idle(seen).or_else(|| hist_links::without_source(seen));
+            let Some(trigger) = row.map(|row| row.trigger.clone()) else {
+                return;
+            };
             self.remove_rows(all, |_, row| Arc::ptr_eq(&row.trigger, &trigger));
         }
     }

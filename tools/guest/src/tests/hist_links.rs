@@ -614,7 +614,8 @@ fn links_nest(context: &Context) -> Check {
     Ok(())
 }
 
-/// A histogram that refers to one of a module's event goes with the module, and keeps no synthetic event.
+/// A histogram that refers to one of a module's event goes with the module, keeps no synthetic event, and takes those
+/// along that refer to it.
 fn links_of_module(context: &Context) -> Check {
     let defined = Defined::new(context)?;
     let own = Instance::new(&context.root, "rtg-links")?;
@@ -630,6 +631,8 @@ fn links_of_module(context: &Context) -> Check {
     let takes = "hist:keys=common_pid:m=$n:onmatch(rtsoak.rtsoak_event).trace(lk_sum,$m,$n)";
     own.set(&exit, takes)?;
     own.set(&exit, "hist:keys=ret")?;
+    let enter = format!("events/{ENTER}/trigger");
+    own.set(&enter, "hist:keys=common_pid:o=$m")?;
     writers.start(7, 1_000, 0, 0)?;
     feed();
     writers.stop()?;
@@ -639,6 +642,9 @@ fn links_of_module(context: &Context) -> Check {
         left.lines().count() == 1 && left.contains("keys=ret:"),
         "{left}"
     );
+    // Nor does one that refers to that one.
+    let left = own.get(&enter)?;
+    ensure!(!left.contains("hist:"), "{left}");
     let top = Tree::at(&context.root);
     ensure_eq!(top.write("synthetic_events", b"!lk_sum"), Ok(7), "!lk_sum");
     own.remove()?;
