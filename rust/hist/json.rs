@@ -57,9 +57,24 @@ fn write_range(first: u64, last: u64, out: &mut dyn ByteWrite) -> fmt::Result {
     write!(out, "{{\"from\":{first},\"to\":{last}}}")
 }
 
+/// Writes a number.
+fn write_number(value: u64, has_sign: bool, out: &mut dyn ByteWrite) -> fmt::Result {
+    match has_sign {
+        true => write!(out, "{}", value as i64),
+        false => write!(out, "{value}"),
+    }
+}
+
 /// Writes what a row has of a value.
-fn write_json_value(tally: Option<Tally>, row: &[u64], out: &mut dyn ByteWrite) -> fmt::Result {
+fn write_json_value(
+    (tally, has_sign): (Option<Tally>, bool),
+    row: &[u64],
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
     let tally = tally.unwrap_or(Tally::NONE);
+    if !tally.is_no_sum() {
+        return write_number(row.first().copied().unwrap_or(0), has_sign, out);
+    }
     if !tally.is_quantiles() {
         return tally.write_number(row, 0, out);
     }
@@ -74,6 +89,12 @@ fn write_json_value(tally: Option<Tally>, row: &[u64], out: &mut dyn ByteWrite) 
 }
 
 impl Plan {
+    /// Returns whether the numbers of a node have a sign: their field has one, or it is asked for.
+    fn has_sign(&self, node: u8) -> bool {
+        let modifier = self.nodes.atom(node).map(|atom| atom.modifier);
+        self.nodes.is_signed(node) || modifier == Some(Modifier::Signed)
+    }
+
     /// Writes what a key or a value is called, and a colon, after a comma if it is not the first one.
     fn write_json_label(
         &self,
@@ -122,6 +143,7 @@ impl Plan {
             Modifier::Buckets(divisor) => {
                 write_range(value, value.wrapping_add(divisor).wrapping_sub(1), out)
             }
+            Modifier::Signed => write_number(value, true, out),
             _ => match atom.source {
                 ExprSource::Number(number) if number.signed => {
                     // As wide as the field is.
@@ -147,10 +169,7 @@ impl Plan {
             let value = words.first().copied().unwrap_or(0);
             let Some(atom) = self.nodes.atom(key.node) else {
                 self.write_json_label(key.node, text, is_first, out)?;
-                match self.nodes.is_signed(key.node) {
-                    true => write!(out, "{}", value as i64)?,
-                    false => write!(out, "{value}")?,
-                }
+                write_number(value, self.has_sign(key.node), out)?;
                 is_first = false;
                 continue;
             };
@@ -192,7 +211,8 @@ impl Plan {
         let tracks = || self.kept.parts(row.kept);
         for (track, words) in tracks().filter(|(track, _)| track.deed != Deed::Snapshot) {
             write_name(track.kind.label().as_bytes(), false, out)?;
-            write!(out, "{}", words.get(1).copied().unwrap_or(0))?;
+            let has_sign = self.variable_shape(track.variable).signed;
+            write_number(words.get(1).copied().unwrap_or(0), has_sign, out)?;
         }
         let Some((_, words)) = tracks().find(|(track, _)| track.deed == Deed::Save) else {
             return Ok(());
@@ -208,7 +228,10 @@ impl Plan {
             let source = self.nodes.atom(field.node).map(|atom| atom.source);
             match source.is_some_and(|source| source.is_text()) {
                 true => write_text(own, out)?,
-                false => write!(out, "{}", own.first().copied().unwrap_or(0))?,
+                false => {
+                    let number = own.first().copied().unwrap_or(0);
+                    write_number(number, self.has_sign(field.node), out)?;
+                }
             }
         }
         out.write_str("}")
@@ -232,7 +255,8 @@ impl Plan {
             for node in self.values() {
                 self.write_json_label(*node, text, index == 0, out)?;
                 let tally = self.tallies.shown(index).map(|(tally, _)| tally);
-                write_json_value(tally, self.row_value(row, index), out)?;
+                let value = (tally, self.has_sign(*node));
+                write_json_value(value, self.row_value(row, index), out)?;
                 index = index.saturating_add(1);
             }
             out.write_str("}")?;

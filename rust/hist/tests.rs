@@ -384,6 +384,30 @@ fn json() {
             ],
         ),
         (
+            "keys=s8f:vals=s8f:sort=s8f",
+            &[
+                r#"{"s8f":-24},"hitcount":1,"values":{"s8f":-24}"#,
+                r#"{"s8f":-5},"hitcount":1,"values":{"s8f":-5}"#,
+                r#"{"s8f":-2},"hitcount":1,"values":{"s8f":-2}"#,
+                r#"{"s8f":-1},"hitcount":2,"values":{"s8f":-2}"#,
+                r#"{"s8f":0},"hitcount":1,"values":{"s8f":0}"#,
+                r#"{"s8f":3},"hitcount":1,"values":{"s8f":3}"#,
+                r#"{"s8f":7},"hitcount":1,"values":{"s8f":7}"#,
+                r#"{"s8f":100},"hitcount":1,"values":{"s8f":100}"#,
+            ],
+        ),
+        (
+            "keys=u64f.signed:vals=u64f.signed,u64f:sort=u64f",
+            &[
+                r#"{"u64f":0},"hitcount":1,"values":{"u64f":0,"u64f":0}"#,
+                r#"{"u64f":1},"hitcount":2,"values":{"u64f":2,"u64f":2}"#,
+                r#"{"u64f":2},"hitcount":2,"values":{"u64f":4,"u64f":4}"#,
+                r#"{"u64f":300},"hitcount":2,"values":{"u64f":600,"u64f":600}"#,
+                r#"{"u64f":70000},"hitcount":1,"values":{"u64f":70000,"u64f":70000}"#,
+                r#"{"u64f":-1},"hitcount":1,"values":{"u64f":-1,"u64f":18446744073709551615}"#,
+            ],
+        ),
+        (
             "keys=u16f.log2:vals=u8f,hitcount.percent:sort=u16f",
             &[
                 r#"{"u16f":{"from":0,"to":1}},"hitcount":3,"values":{"u8f":2,"hitcount":3}"#,
