@@ -20,6 +20,7 @@ use super::{
         HistErrorKind,
         Log, //
     },
+    expr::NameSpan,
     tracked::Rule,
     variable::EventPath, //
 };
@@ -234,6 +235,11 @@ impl<'a> HistAction<'a> {
             action.parameters = rest.unwrap_or_default();
         }
         Ok(action)
+    }
+
+    /// Returns the action that `item` of `text` is; `None` if it is none. Its errors were told when it was parsed first.
+    pub(super) fn parsed(item: NameSpan, text: &'a [u8]) -> Option<Self> {
+        Self::parse(item.text(text), &mut |_, _| {}).ok()
     }
 
     /// Returns what is between the commas.

@@ -24,11 +24,7 @@ pub(crate) struct MatchedEvents<'a>([Option<EventPath<'a>>; MOST_ACTIONS]);
 impl<'a> MatchedEvents<'a> {
     /// Returns those of actions whose texts are parts of `text`.
     pub(super) fn of(actions: &[NameSpan; MOST_ACTIONS], text: &'a [u8]) -> Self {
-        Self(actions.map(|item| {
-            // It was parsed before, when errors were told.
-            let action = HistAction::parse(item.text(text), &mut |_, _| {});
-            action.ok()?.handler.matched()
-        }))
+        Self(actions.map(|item| HistAction::parsed(item, text)?.handler.matched()))
     }
 
     /// Returns what a variable stands for: that of `event`, if it is written. If not, one of the events that the

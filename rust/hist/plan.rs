@@ -441,9 +441,7 @@ impl Plan {
 
     /// Returns one of them.
     pub(crate) fn action<'t>(&self, at: usize, text: &'t [u8]) -> Option<HistAction<'t>> {
-        let item = self.actions.get(at).filter(|item| !item.is_empty())?;
-        // It was parsed before, when errors were told.
-        HistAction::parse(item.text(text), &mut |_, _| {}).ok()
+        HistAction::parsed(*self.actions.get(at)?, text)
     }
 
     /// Returns whether it has variables, references or actions.
