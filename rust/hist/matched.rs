@@ -16,6 +16,7 @@ use super::{
         NamedVariable, //
     }, //
 };
+use crate::event::format::INTERNAL_SYSTEM;
 
 /// The events of the `onmatch` of a command.
 #[derive(Clone, Copy)]
@@ -39,7 +40,7 @@ impl<'a> MatchedEvents<'a> {
         if event.is_none() {
             // Of markers ftrace finds none here.
             let events = self.0.iter().flatten();
-            for path in events.filter(|(system, _)| *system != b"ftrace") {
+            for path in events.filter(|(system, _)| *system != INTERNAL_SYSTEM.as_bytes()) {
                 let there = fields.variable(Some(*path), name);
                 match (there, found) {
                     (NamedVariable::Unknown, _) => {}
