@@ -65,6 +65,20 @@ pub(crate) enum HistErrno {
 /// Takes an error, and the word of the command that it is about; an empty one if it is about all of it.
 pub(crate) type Log<'a> = dyn FnMut(HistErrorKind, &[u8]) + 'a;
 
+/// Takes errors, and what is an error only if the command has another one: that its event has none of the fields that
+/// another one has.
+pub(crate) trait LateErrors<'t> {
+    /// Tells an error. What was noted is told before the first one.
+    fn tell(&mut self, kind: HistErrorKind, word: &[u8]);
+
+    /// Notes what is one only then.
+    ///
+    /// # Errors
+    ///
+    /// `NoMem`.
+    fn note(&mut self, kind: HistErrorKind, word: &'t [u8]) -> Result<(), HistErrno>;
+}
+
 /// Tells `log` an error, and returns what a write gets for most of them.
 pub(super) fn refuse(log: &mut Log<'_>, kind: HistErrorKind, word: &[u8]) -> HistErrno {
     log(kind, word);

@@ -7,6 +7,7 @@ use super::{
         refuse,
         HistErrno,
         HistErrorKind,
+        LateErrors,
         Log, //
     },
     expr::{
@@ -46,25 +47,23 @@ pub(crate) enum NamedParameter<'a> {
 pub(crate) struct OtherField<'a> {
     pub(crate) event: EventPath<'a>,
     pub(crate) name: &'a [u8],
-    /// Why it is none of this event, if it might have been one.
-    pub(crate) not_here: [Option<HistErrorKind>; 2],
 }
 
 impl Plan {
     /// Resolves a parameter of an action: a field of the event, a variable of the plan, or one of another plan; the
     /// latter is of the event `matched`, if the action has one, unless the parameter names another. So is a field
-    /// that the event has not.
+    /// that the event has not, which `log` notes if it might have been one.
     ///
     /// # Errors
     ///
-    /// Those of [`HistErrorKind`].
+    /// Those of [`HistErrorKind`], and those of [`LateErrors::note`].
     pub(crate) fn parameter<'a>(
         &mut self,
         item: &'a [u8],
         matched: Option<EventPath<'a>>,
         text: &[u8],
         fields: &dyn NamedFields,
-        log: &mut Log<'_>,
+        log: &mut dyn LateErrors<'a>,
     ) -> Result<NamedParameter<'a>, HistErrno> {
         let (event, last) = divide(item);
         if event.is_none() && item.contains(&b'.') {
@@ -77,22 +76,20 @@ impl Plan {
                 Some(own) => self.own_parameter(own),
                 None => {
                     let event = event.or(matched);
-                    self.reference_to(event, name, text, fields, log)?
+                    let mut log = |kind, word: &[u8]| log.tell(kind, word);
+                    self.reference_to(event, name, text, fields, &mut log)?
                 }
             };
             return Ok(NamedParameter::Here(parameter));
         }
         let elsewhere = event.or(matched);
-        let mut not_here = [None; 2];
         if event.is_none_or(|event| fields.is_event(event)) {
+            let mut noted = Ok(());
             // Only what is nowhere else is an error.
             let mut log = |kind, word: &[u8]| match elsewhere {
-                None => log(kind, word),
-                Some(_) => {
-                    if let Some(place) = not_here.iter_mut().find(|place| place.is_none()) {
-                        *place = Some(kind);
-                    }
-                }
+                None => log.tell(kind, word),
+                Some(_) if noted.is_ok() => noted = log.note(kind, last),
+                Some(_) => {}
             };
             let events = self.matched(text);
             let added = (&mut self.nodes, &mut self.references);
@@ -112,14 +109,13 @@ impl Plan {
             };
             match (node, elsewhere) {
                 (Ok(node), _) => return Ok(NamedParameter::Here(Parameter::Node(node))),
-                (Err(_), Some(_)) => {}
+                (Err(_), Some(_)) => noted?,
                 (Err(why), None) => return Err(why),
             }
         }
         Ok(NamedParameter::Elsewhere(OtherField {
             event: elsewhere.ok_or(HistErrno::Inval)?,
             name: last,
-            not_here,
         }))
     }
 

@@ -35,7 +35,9 @@ use crate::{
             HistHandler,
         },
         error::{
+            HistErrno,
             HistErrorKind,
+            LateErrors,
             Log, //
         },
         expr::{
@@ -192,24 +194,24 @@ pub(super) fn without_source(all: &[EventTriggers]) -> Option<&Row> {
 /// An event, and the triggers of its instance.
 type EventWithTriggers<'a> = (&'static Event, &'a mut KVec<EventTriggers>);
 
-/// Tells errors, and before the first one what is an error only if the command has one: that this event has none of
-/// the fields that another one has.
+/// What is told to `log`, and what is noted.
 struct LateLog<'l, 't> {
     log: &'l mut Log<'l>,
     notes: KVec<(HistErrorKind, &'t [u8])>,
 }
 
-impl<'t> LateLog<'_, 't> {
-    fn note(&mut self, kind: HistErrorKind, word: &'t [u8]) -> Result {
-        Ok(self.notes.push((kind, word), GFP_KERNEL)?)
-    }
-
+impl<'t> LateErrors<'t> for LateLog<'_, 't> {
     fn tell(&mut self, kind: HistErrorKind, word: &[u8]) {
         for (kind, word) in &self.notes {
             (self.log)(*kind, word);
         }
         self.notes.clear();
         (self.log)(kind, word);
+    }
+
+    fn note(&mut self, kind: HistErrorKind, word: &'t [u8]) -> Result<(), HistErrno> {
+        let pushed = self.notes.push((kind, word), GFP_KERNEL);
+        pushed.map_err(|_| HistErrno::NoMem)
     }
 }
 
@@ -339,16 +341,12 @@ impl Instance {
         log: &mut LateLog<'_, 't>,
     ) -> Result<Parameter> {
         let named = NamedEvent { event, all };
-        let mut tell = |kind, word: &[u8]| log.tell(kind, word);
-        let parameter = plan.parameter(item, matched, text, &named, &mut tell);
+        let parameter = plan.parameter(item, matched, text, &named, log);
         let field = match parameter.map_err(error_of)? {
             NamedParameter::Here(parameter) => return Ok(parameter),
             NamedParameter::Elsewhere(field) => field,
         };
         let (path, name) = (field.event, field.name);
-        for not_here in field.not_here.into_iter().flatten() {
-            log.note(not_here, name)?;
-        }
         let mut tell = |kind, word: &[u8]| log.tell(kind, word);
         self.keep_field(all, (plan, text, event), (path, name), &mut tell)?;
         let named = NamedEvent { event, all };
