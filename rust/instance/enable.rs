@@ -245,7 +245,8 @@ impl Instance {
         if let Some(file) = self.events.lock().iter().find(|file| file.is_for(event)) {
             file.drop_soft();
         }
-        self.disable(|file| file.is_for(event) && file.is_off());
+        // Not one that triggers need: another one may just have switched it on.
+        self.disable(|file| file.is_for(event) && file.is_off() && !file.is_soft());
     }
 
     /// Disables the events whose files `which` selects. Those that triggers need stay attached.
