@@ -505,6 +505,19 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         self.atom(text, Role::Variable)
     }
 
+    /// Adds the callers of the code that the event is in, by that name in the command. Returns their node.
+    ///
+    /// # Errors
+    ///
+    /// `Inval` for too many nodes.
+    pub(super) fn callers(&mut self, name: &[u8]) -> Result<u8, HistErrno> {
+        self.nodes.push(ExprNode::Atom(Atom {
+            source: ExprSource::Stack,
+            modifier: Modifier::None,
+            name: NameSpan::of(self.text, name),
+        }))
+    }
+
     fn inner(&mut self, text: &[u8], role: Role) -> Result<u8, HistErrno> {
         if self.operators > MOST_OPERATORS {
             return Err(self.refuse(HistErrorKind::TooManySubexpressions, text));

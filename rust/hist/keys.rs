@@ -90,7 +90,11 @@ impl Keys {
             if index >= MOST_KEYS {
                 return Err(HistErrno::Inval);
             }
-            let node = parser.expression(item, Role::Key)?;
+            let node = match item {
+                // As in ftrace also where the event has a field of that name.
+                b"stacktrace" => parser.callers(item)?,
+                _ => parser.expression(item, Role::Key)?,
+            };
             if parser.nodes.refers(node) {
                 return Err(parser.refuse(HistErrorKind::ReferenceInKey, item));
             }

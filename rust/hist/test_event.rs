@@ -47,6 +47,7 @@ const FIELDS: &[(&str, &str, u32, u32, bool)] = &[
     ("pstr", "const char *", 88, 8, false),
     ("nothing", "int", 96, 0, true),
     ("stk", "__data_loc unsigned long[]", 96, 8, false),
+    ("stacktrace", "__data_loc unsigned long[]", 96, 8, false),
 ];
 /// Bytes of a record before its strings and stacks.
 pub(crate) const SIZE: u16 = 104;

@@ -646,6 +646,11 @@ fn lines_of_entries() {
             "{ s32f:         -1 } hitcount:          2  s8f:         -2",
         ]
     );
+    // The field of that name, too, but for a key that is just this: those are the callers.
+    assert_eq!(
+        entries("keys=stacktrace.stacktrace,u64f:sort=u64f")[0],
+        "{ stacktrace.stacktrace         inner+0x1/0x2"
+    );
     for key in ["stk.stacktrace", "stk"] {
         assert_eq!(
             entries(&format!("keys=u64f,{key}:sort=u64f"))[0..3],
