@@ -181,13 +181,23 @@ impl<'a> HistHandler<'a> {
 }
 
 impl<'a> HistAction<'a> {
-    /// Divides an item that [`is_action`].
+    /// Divides an item that [`is_action`]. `has_event` says whether there is an event of a system and a name, which is
+    /// asked before what follows the event is looked at.
     ///
     /// # Errors
     ///
     /// `Inval` for what is none.
-    pub(crate) fn parse(item: &'a [u8], log: &mut Log<'_>) -> Result<Self, HistErrno> {
+    pub(crate) fn parse(
+        item: &'a [u8],
+        has_event: &dyn Fn(&[u8], &[u8]) -> bool,
+        log: &mut Log<'_>,
+    ) -> Result<Self, HistErrno> {
         let (handler, rest) = HistHandler::parse(item, log)?;
+        if let Some((system, event)) = handler.matched() {
+            if !has_event(system, event) {
+                return Err(refuse(log, HistErrorKind::NoSuchEvent, event));
+            }
+        }
         let mut refuse = |kind, word: &[u8]| Err(refuse(log, kind, word));
         let (_, Some(rest)) = until(rest, b'.') else {
             return refuse(HistErrorKind::NoAction, b"");
@@ -239,7 +249,7 @@ impl<'a> HistAction<'a> {
 
     /// Returns the action that `item` of `text` is; `None` if it is none. Its errors were told when it was parsed first.
     pub(super) fn parsed(item: NameSpan, text: &'a [u8]) -> Option<Self> {
-        Self::parse(item.text(text), &mut |_, _| {}).ok()
+        Self::parse(item.text(text), &|_, _| true, &mut |_, _| {}).ok()
     }
 
     /// Returns what is between the commas.
@@ -285,7 +295,8 @@ mod tests {
         let mut log = |kind, word: &[u8]| {
             logged.push((kind, String::from_utf8_lossy(word).into_owned()));
         };
-        let action = HistAction::parse(text.as_bytes(), &mut log).map(|action| {
+        let is_there = |_: &[u8], event: &[u8]| event != b"gone";
+        let action = HistAction::parse(text.as_bytes(), &is_there, &mut log).map(|action| {
             let mut out = String::new();
             action.write_text(&mut out).unwrap();
             out
@@ -322,6 +333,8 @@ mod tests {
             ("onmatch(s.e", NoClosingParen, "s.e"),
             ("onmatch(se)", MissingSubsystem, "se"),
             ("onmatch(s.e)", NoAction, ""),
+            ("onmatch(s.gone)", NoSuchEvent, "gone"),
+            ("onmatch(s.gone).snapshot()", NoSuchEvent, "gone"),
             ("onmatch(s.e).syn", NoAction, ""),
             ("onmatch(s.e).save(aa)", ActionMismatch, "save"),
             ("onmatch(s.e).snapshot()", ActionMismatch, "snapshot"),

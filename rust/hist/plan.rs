@@ -5,12 +5,10 @@
 use super::{
     action::{
         HistAction,
-        HistHandler,
         MOST_ACTIONS, //
     },
     command::HistCommand,
     error::{
-        refuse,
         HistErrno,
         HistErrorKind,
         Log, //
@@ -304,12 +302,7 @@ impl Plan {
         self.clock = command.clock.map(|clock| NameSpan::of(text, clock));
         self.name = command.name.map(|name| NameSpan::of(text, name));
         for (place, item) in self.actions.iter_mut().zip(command.actions()) {
-            let action = HistAction::parse(item, log)?;
-            if let HistHandler::Match { system, event } = action.handler {
-                if !fields.has_event(system, event) {
-                    return Err(refuse(log, HistErrorKind::NoSuchEvent, event));
-                }
-            }
+            HistAction::parse(item, &|system, event| fields.has_event(system, event), log)?;
             *place = NameSpan::of(text, item);
         }
         let own = command.variables(log)?;
