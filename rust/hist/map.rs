@@ -237,11 +237,16 @@ impl<P: Port> Map<P> {
     /// entry.
     #[inline(always)]
     fn add_to(&self, part: &Part<P>, entry: usize, added: &[u64]) -> Option<usize> {
-        let sums = part.sums.get(entry.wrapping_mul(self.sums)..)?;
-        let (hits, sums) = sums.split_first()?;
-        hits.add(1);
-        for (sum, more) in sums.iter().zip(added) {
-            sum.add(*more);
+        let first = entry.wrapping_mul(self.sums);
+        if added.is_empty() {
+            // Nearly always, without a look at what follows the count.
+            part.sums.get(first)?.increment();
+        } else {
+            let (hits, sums) = part.sums.get(first..)?.split_first()?;
+            hits.increment();
+            for (sum, more) in sums.iter().zip(added) {
+                sum.add(*more);
+            }
         }
         part.hits.increment();
         Some(entry)
@@ -327,6 +332,7 @@ impl<P: Port> Map<P> {
     }
 
     /// Sets a variable of an entry. Any context.
+    #[inline(always)]
     pub(crate) fn set_variable(&self, entry: usize, variable: usize, value: u64) {
         if let Some(word) = self.variable_word(entry, variable) {
             word.store(value ^ self.unset);
@@ -350,6 +356,7 @@ impl<P: Port> Map<P> {
         }
     }
 
+    #[inline(always)]
     fn variable_word(&self, entry: usize, variable: usize) -> Option<&P::Shared> {
         if variable >= self.shape.variables {
             return None;
@@ -438,8 +445,14 @@ impl<P: Port> Map<P> {
     fn named(&self, word: u64, key: &[u64]) -> Option<usize> {
         let entry = (word as u32 as usize).checked_sub(1)?;
         let first = entry.wrapping_mul(self.stride);
-        let words = self.keys.get(first..)?.get(..key.len())?;
-        let same = words.iter().zip(key).all(|(word, own)| word.load() == *own);
+        let same = match key {
+            // Most often, without a look at what follows it.
+            [own] => self.keys.get(first)?.load() == *own,
+            _ => {
+                let words = self.keys.get(first..)?.get(..key.len())?;
+                words.iter().zip(key).all(|(word, own)| word.load() == *own)
+            }
+        };
         same.then_some(entry)
     }
 
