@@ -15,7 +15,10 @@ use super::{
         DefinedFields,
         FieldsDefinitions, //
     },
-    probe::RecordBytes,
+    probe::{
+        self,
+        RecordBytes, //
+    },
     targets::RecordTargets, //
 };
 use crate::{
@@ -39,6 +42,7 @@ use crate::{
         symbol,
         text_buffer::TextBuffer, //
     },
+    probes::EventFile,
     synthetic::{
         command::{
             SyntheticCommand,
@@ -165,11 +169,30 @@ impl SyntheticEvent {
 
     /// As [`Self::write`], for an event that [`Self::has_numbers_alone`].
     pub(crate) fn write_numbers(&self, pin: &CpuPin, numbers: &[u64]) {
-        self.record(
-            pin,
-            || self.size,
-            |record| record::fill_numbers(&self.masks, numbers, record),
-        );
+        let Some(_nested) = NestedWriter::enter(pin) else {
+            return self.targets.miss(pin);
+        };
+        match self.targets.sole(pin) {
+            // Nearly all events, without a look through the places of others.
+            Some(file) => self.put_numbers(file, numbers),
+            None => self.put_numbers_everywhere(pin, numbers),
+        }
+    }
+
+    /// Records numbers for one file.
+    #[inline(always)]
+    fn put_numbers(&self, file: &EventFile, numbers: &[u64]) {
+        probe::record(file, &self.size, |record| {
+            record::fill_numbers(&self.masks, numbers, record)
+        });
+    }
+
+    /// Records numbers wherever the event is enabled.
+    #[inline(never)]
+    fn put_numbers_everywhere(&self, pin: &CpuPin, numbers: &[u64]) {
+        for file in self.targets.files(pin) {
+            self.put_numbers(file, numbers);
+        }
     }
 
     /// Records one of `size()`, of which `fill` writes those after the common fields, or counts a loss.
