@@ -20,6 +20,7 @@ mod quick_effect;
 mod quick_kept;
 mod quick_link;
 mod quick_number;
+mod quick_pair;
 mod quick_text;
 mod stack;
 mod tally;

@@ -66,7 +66,7 @@ impl QuickLoad {
     };
 
     /// The number of the task.
-    const TASK: Self = Self {
+    pub(super) const TASK: Self = Self {
         at: PlacedWord::FIRST,
         word: LoadedWord::TASK,
     };
@@ -88,6 +88,21 @@ impl QuickLoad {
             at: PlacedWord::new(word.start as usize)?,
             word,
         })
+    }
+
+    /// Returns whether it is the number of the task.
+    pub(super) fn is_task(&self) -> bool {
+        self.word == LoadedWord::TASK
+    }
+
+    /// Returns whether it is a word of the record as it is, and so needs no steps but [`PLAIN`].
+    pub(super) fn is_plain(&self) -> bool {
+        self.word.step == WordStep::Plain
+    }
+
+    /// Returns whether it is the time.
+    pub(super) fn is_time(&self) -> bool {
+        self.word.step == WordStep::Time
     }
 
     /// Returns the number. `STEPS` are those that it may need.
@@ -160,7 +175,7 @@ impl QuickClock {
 pub(super) struct QuickEnv {
     pub(super) cpu: u32,
     /// When the event came, if `WITH_TIME` numbers are read.
-    time: u64,
+    pub(super) time: u64,
 }
 
 impl QuickEnv {
@@ -230,7 +245,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
     /// Returns whether the first key is the number of the task.
     fn are_by_task(&self) -> bool {
         let first = self.keys.first();
-        first.is_some_and(|key| key.word == LoadedWord::TASK)
+        first.is_some_and(QuickLoad::is_task)
     }
 
     /// Counts an event in the entry that `count` knows, and sets its variables. `STEPS` are those that its numbers may

@@ -43,7 +43,8 @@ use super::{
         all_of,
         LinkedHit,
         LinkedNumber, //
-    }, //
+    },
+    quick_pair::pair_counter, //
 };
 use crate::{
     hist::{
@@ -66,9 +67,9 @@ use kernel::{
 };
 
 /// A variable that is a number.
-struct QuickVariable {
-    at: usize,
-    number: LinkedNumber,
+pub(super) struct QuickVariable {
+    pub(super) at: usize,
+    pub(super) number: LinkedNumber,
 }
 
 impl QuickVariable {
@@ -84,13 +85,13 @@ impl QuickVariable {
 }
 
 /// A reference.
-struct QuickReference {
-    counts: Arc<SharedCounts>,
-    variable: usize,
+pub(super) struct QuickReference {
+    pub(super) counts: Arc<SharedCounts>,
+    pub(super) variable: usize,
     /// Whether it takes the number.
-    once: bool,
+    pub(super) once: bool,
     /// Of a string: which one it is among those of its histogram, from 1.
-    text: usize,
+    pub(super) text: usize,
 }
 
 impl QuickReference {
@@ -160,8 +161,8 @@ pub(super) trait QuickDeeds<const ROW: usize>: Send + Sync + Sized + 'static {
 
 /// A synthetic event that is recorded, and the numbers that it gets.
 pub(super) struct QuickSynthetic {
-    event: Arc<SyntheticEvent>,
-    numbers: KVec<LinkedNumber>,
+    pub(super) event: Arc<SyntheticEvent>,
+    pub(super) numbers: KVec<LinkedNumber>,
 }
 
 impl QuickSynthetic {
@@ -191,7 +192,7 @@ impl QuickSynthetic {
 }
 
 /// Synthetic events alone, in the order of the actions.
-struct QuickSynthetics(KVec<QuickSynthetic>);
+pub(super) struct QuickSynthetics(pub(super) KVec<QuickSynthetic>);
 
 impl QuickDeeds<0> for QuickSynthetics {
     fn of(counter: &LinkedCounter, plan: &Plan) -> Result<Option<Self>> {
@@ -215,15 +216,15 @@ impl QuickDeeds<0> for QuickSynthetics {
 }
 
 /// Counts events as `counter` does, by `KEYS` numbers.
-struct QuickLinkedCounter<const KEYS: usize, const ROW: usize, D> {
+pub(super) struct QuickLinkedCounter<const KEYS: usize, const ROW: usize, D> {
     counter: LinkedCounter,
     /// Those of `counter`.
-    counts: Arc<SharedCounts>,
-    clock: QuickClock,
-    keys: [QuickLoad; KEYS],
-    references: KVec<QuickReference>,
-    variables: KVec<QuickVariable>,
-    deeds: D,
+    pub(super) counts: Arc<SharedCounts>,
+    pub(super) clock: QuickClock,
+    pub(super) keys: [QuickLoad; KEYS],
+    pub(super) references: KVec<QuickReference>,
+    pub(super) variables: KVec<QuickVariable>,
+    pub(super) deeds: D,
 }
 
 impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> QuickLinkedCounter<KEYS, ROW, D> {
@@ -234,8 +235,8 @@ impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> QuickLinkedCounter
         counts.map.count_in(cpu, &key, &[], task_words)
     }
 
-    /// Returns what counts as `counter` does; `counter` again if it does what is not done here.
-    fn boxed(counter: LinkedCounter) -> Result<Result<KBox<dyn Effect>, LinkedCounter>> {
+    /// Returns one that counts as `counter` does; `counter` again if it does what is not done here.
+    fn of(counter: LinkedCounter) -> Result<Result<Self, LinkedCounter>> {
         let plan = counter.hist.plan();
         let Some(keys) = QuickLoad::all(plan.key_loads()) else {
             return Ok(Err(counter));
@@ -247,7 +248,7 @@ impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> QuickLinkedCounter
         ) else {
             return Ok(Err(counter));
         };
-        let this = Self {
+        Ok(Ok(Self {
             counts: counter.counts.clone(),
             clock: QuickClock::of(plan),
             keys,
@@ -255,6 +256,14 @@ impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> QuickLinkedCounter
             variables,
             deeds,
             counter,
+        }))
+    }
+
+    /// Returns the same as an effect.
+    fn boxed(counter: LinkedCounter) -> Result<Result<KBox<dyn Effect>, LinkedCounter>> {
+        let this = match Self::of(counter)? {
+            Ok(this) => this,
+            Err(counter) => return Ok(Err(counter)),
         };
         let boxed: KBox<dyn Effect> = KBox::new(QuickEffect(this), GFP_KERNEL)?;
         Ok(Ok(boxed))
@@ -338,8 +347,11 @@ pub(super) fn quick_linked_counter(mut counter: LinkedCounter) -> Result<KBox<dy
     let is_small = plan.variables().len().max(plan.references().len()) <= FEW;
     let is_quick = is_small && counter.hist.is_related();
     if is_quick && plan.values().is_empty() && !plan.is_variable() {
+        counter = match QuickLinkedCounter::<1, 0, QuickSynthetics>::of(counter)? {
+            Ok(quick) => return pair_counter(quick),
+            Err(counter) => counter,
+        };
         let all = [
-            QuickLinkedCounter::<1, 0, QuickSynthetics>::boxed,
             QuickLinkedCounter::<2, 0, QuickSynthetics>::boxed,
             QuickLinkedCounter::<1, ROW, QuickKept>::boxed,
             QuickLinkedCounter::<2, ROW, QuickKept>::boxed,

@@ -130,6 +130,21 @@ impl LinkedNumber {
         }
     }
 
+    /// Returns from which number the first reference is subtracted, if this is such a difference.
+    pub(super) fn less_reference(&self) -> Option<QuickLoad> {
+        match (self.first, self.then) {
+            (LinkedOperand::Load(load), Some((ExprOp::Minus, LinkedOperand::Reference(0)))) => {
+                Some(load)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether it is the first variable.
+    pub(super) fn is_variable(&self) -> bool {
+        matches!((self.first, self.then), (LinkedOperand::Variable(0), None))
+    }
+
     #[inline(always)]
     pub(super) fn number<const ROW: usize>(&self, hit: &LinkedHit<'_, ROW>) -> u64 {
         let first = self.first.number(hit);

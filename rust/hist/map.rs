@@ -151,6 +151,16 @@ pub(crate) struct Map<P: Port> {
     published: P::Shared,
 }
 
+/// What is in the first slot of the probe sequence of a key.
+pub(crate) enum FirstSlot {
+    /// Its entry.
+    Own(usize),
+    /// Nothing: it has no entry.
+    Empty,
+    /// Another entry: its own may be further on.
+    Other,
+}
+
 /// What became of an empty slot.
 enum Claim {
     /// It has the new entry.
@@ -233,6 +243,12 @@ impl<P: Port> Map<P> {
         self.add_to(self.cpus.get(cpu)?, entry, added)
     }
 
+    /// Counts an event in an entry of a map without sums, by what [`Self::first_slot`] has found.
+    #[inline(always)]
+    pub(crate) fn count_at(&self, cpu: usize, entry: usize) -> Option<usize> {
+        self.add_to(self.cpus.get(cpu)?, entry, &[])
+    }
+
     /// Adds an event to an entry: one to its count, and `added` to its sums, of which there are as many. Returns the
     /// entry.
     #[inline(always)]
@@ -258,6 +274,22 @@ impl<P: Port> Map<P> {
         let slot = self.slots.get(self.hash(key) as usize & self.mask)?;
         // Acquire: pairs with the `cas` of `claim`. The key is there.
         self.named(slot.load_acquire(), key)
+    }
+
+    /// Returns what is in the first slot of the probe sequence of a key. Any context.
+    #[inline(always)]
+    pub(crate) fn first_slot(&self, key: &[u64]) -> FirstSlot {
+        let Some(slot) = self.slots.get(self.hash(key) as usize & self.mask) else {
+            return FirstSlot::Other;
+        };
+        // Acquire: pairs with the `cas` of `claim`. The key is there.
+        let word = slot.load_acquire();
+        match self.named(word, key) {
+            Some(entry) => FirstSlot::Own(entry),
+            // H4: its entry would be before this one.
+            None if word == 0 => FirstSlot::Empty,
+            None => FirstSlot::Other,
+        }
     }
 
     /// Returns the entry of a key that is near its place.
@@ -343,7 +375,13 @@ impl<P: Port> Map<P> {
     /// readers one gets it (H6). Any context.
     #[inline(always)]
     pub(crate) fn variable(&self, key: &[u64], variable: usize, once: bool) -> Option<u64> {
-        let word = self.variable_word(self.find(key)?, variable)?;
+        self.variable_of(self.find(key)?, variable, once)
+    }
+
+    /// The same of an entry.
+    #[inline(always)]
+    pub(crate) fn variable_of(&self, entry: usize, variable: usize, once: bool) -> Option<u64> {
+        let word = self.variable_word(entry, variable)?;
         loop {
             let value = word.load();
             if value == 0 {

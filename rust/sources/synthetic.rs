@@ -179,6 +179,23 @@ impl SyntheticEvent {
         }
     }
 
+    /// Returns whether its only field is a number, for [`Self::write_number`].
+    pub(crate) fn has_one_number(&self) -> bool {
+        self.masks.len() == 1
+    }
+
+    /// As [`Self::write_numbers`], inline, for an event that [`Self::has_one_number`].
+    #[inline(always)]
+    pub(crate) fn write_number(&self, pin: &CpuPin, number: u64) {
+        let Some(_nested) = NestedWriter::enter(pin) else {
+            return self.targets.miss(pin);
+        };
+        match self.targets.sole(pin) {
+            Some(file) => self.put_numbers(file, &[number]),
+            None => self.put_number_everywhere(pin, number),
+        }
+    }
+
     /// Records numbers for one file.
     #[inline(always)]
     fn put_numbers(&self, file: &EventFile, numbers: &[u64]) {
@@ -193,6 +210,12 @@ impl SyntheticEvent {
         for file in self.targets.files(pin) {
             self.put_numbers(file, numbers);
         }
+    }
+
+    /// The same with one number, which comes in a register.
+    #[inline(never)]
+    fn put_number_everywhere(&self, pin: &CpuPin, number: u64) {
+        self.put_numbers_everywhere(pin, &[number]);
     }
 
     /// Records one of `size()`, of which `fill` writes those after the common fields, or counts a loss.

@@ -9,7 +9,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
-use crate::hist::map::{Map, Part, Shape, LEVELS};
+use crate::hist::map::{FirstSlot, Map, Part, Shape, LEVELS};
 use crate::sim::{unhook, with_hook, Sim, Word};
 use crate::trail::{choose, explore, schedule, Sample, ALL};
 
@@ -381,6 +381,23 @@ fn keys_far_from_their_place_are_found() {
         .all(|key| world.map.find(&words(key)).is_none()));
     assert!(!others.clone().any(|key| is_first(&key)));
     assert!(others.clone().all(|key| is_far(&key)));
+    // What the first slot of a key tells is true of all of them.
+    let mut told = [0; 3];
+    for key in 0..2 * SIZE {
+        let known = world.map.find(&words(key));
+        told[match world.map.first_slot(&words(key)) {
+            FirstSlot::Own(entry) => {
+                assert_eq!(Some(entry), known, "{key}");
+                0
+            }
+            FirstSlot::Empty => {
+                assert_eq!(known, None, "{key}");
+                1
+            }
+            FirstSlot::Other => 2,
+        }] += 1;
+    }
+    assert!(told.iter().all(|count| *count != 0), "{told:?}");
 }
 
 /// Keys that differ in their last word are different ones.

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The fast path of the second one of two events that are matched by one number, as most are: its histogram has the
+//! difference between a number of it, or its time, and what the first one left for that key; a synthetic event gets
+//! this alone.
+//!
+//! Both entries are looked for in the first slot of the key before the number of the first event is taken. If one of
+//! them may be elsewhere, or a call is needed for the time, nothing has changed, and the event is counted by
+//! [`super::quick_link`]. So no call is made but the jump to what records the synthetic event.
+
+use super::{
+    counts::SharedCounts,
+    quick::{
+        QuickClock,
+        QuickEnv,
+        QuickLoad,
+        PLAIN,
+        WITH_TIME, //
+    },
+    quick_effect::QuickEffect,
+    quick_link::{
+        QuickLinkedCounter,
+        QuickReference,
+        QuickSynthetic,
+        QuickSynthetics, //
+    },
+};
+use crate::{
+    hist::map::FirstSlot,
+    kapi::{
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
+        scratch::{
+            self,
+            RecordToRead, //
+        }, //
+    },
+    probes::{
+        commit_counted,
+        Effect,
+        EventFile,
+        Exit,
+        Hit, //
+    },
+    sources::synthetic::SyntheticEvent, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// What counts any event of such a histogram.
+type PairRest = QuickLinkedCounter<1, 0, QuickSynthetics>;
+
+/// What is done for such an event.
+struct MatchedPair {
+    /// Those of `rest`.
+    counts: Arc<SharedCounts>,
+    /// Those of the histogram of the first event, and which one of its variables is taken.
+    begun: Arc<SharedCounts>,
+    variable: usize,
+    clock: QuickClock,
+    key: QuickLoad,
+    /// That from which the other one is subtracted.
+    number: QuickLoad,
+    synthetic: Arc<SyntheticEvent>,
+    rest: QuickEffect<PairRest>,
+}
+
+/// What became of an event.
+enum PairOutcome {
+    /// It was counted, with this difference.
+    Counted(u64),
+    /// It is not one to count: there was no first event.
+    Unmatched,
+    /// Nothing was done, because that is for [`MatchedPair::rest`].
+    Undone,
+}
+
+/// Counts the events of a pair. With `TASK` the key is the number of the task; `STEPS` are those of the number.
+#[repr(transparent)]
+struct PairCounter<const TASK: bool, const STEPS: u8>(MatchedPair);
+
+impl<const TASK: bool, const STEPS: u8> PairCounter<TASK, STEPS> {
+    /// Returns it as an effect.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn boxed(pair: MatchedPair) -> Result<KBox<dyn Effect>> {
+        Ok(KBox::new(Self(pair), GFP_KERNEL)?)
+    }
+
+    /// Counts an event, and sets its variable. Any context.
+    #[inline(always)]
+    fn count(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) -> PairOutcome {
+        let pair = &self.0;
+        let Some(env) = QuickEnv::here::<STEPS>(file, pin, pair.clock) else {
+            return PairOutcome::Undone;
+        };
+        let (Some(begun), Some(counts)) = (pair.begun.current(), pair.counts.if_unwatched()) else {
+            return PairOutcome::Undone;
+        };
+        let key = match TASK {
+            true => QuickLoad::TASK.read::<PLAIN>(record.words(), &env),
+            false => pair.key.read::<PLAIN>(record.words(), &env),
+        };
+        let first = match begun.map.first_slot(&[key]) {
+            FirstSlot::Own(first) => first,
+            FirstSlot::Empty => return PairOutcome::Unmatched,
+            FirstSlot::Other => return PairOutcome::Undone,
+        };
+        let FirstSlot::Own(entry) = counts.map.first_slot(&[key]) else {
+            return PairOutcome::Undone;
+        };
+        // From here on the event is counted, or is none to count.
+        let Some(before) = begun.map.variable_of(first, pair.variable, true) else {
+            return PairOutcome::Unmatched;
+        };
+        counts.map.count_at(pin.pin().number() as usize, entry);
+        let number = match STEPS {
+            WITH_TIME => env.time,
+            _ => pair.number.read::<PLAIN>(record.words(), &env),
+        };
+        let difference = number.wrapping_sub(before);
+        counts.map.set_variable(entry, 0, difference);
+        PairOutcome::Counted(difference)
+    }
+}
+
+/// Records the synthetic event, and ends the event that led to it.
+#[inline(never)]
+fn end_recorded(
+    synthetic: &SyntheticEvent,
+    number: u64,
+    file: &EventFile,
+    record: scratch::Record<'_>,
+    exit: Exit,
+) {
+    synthetic.write_number(exit.pin().pin(), number);
+    commit_counted(file, record, exit);
+}
+
+/// Records the synthetic event.
+#[inline(never)]
+fn record_number(synthetic: &SyntheticEvent, number: u64, pin: PinRef<'_>) {
+    synthetic.write_number(pin.pin(), number);
+}
+
+/// Counts an event as any other, and ends it.
+#[inline(never)]
+fn end_by_rest(
+    rest: &QuickEffect<PairRest>,
+    file: &EventFile,
+    record: scratch::Record<'_>,
+    exit: Exit,
+) {
+    rest.end_lightly(file, record, exit);
+}
+
+/// Counts an event as any other.
+#[inline(never)]
+fn act_by_rest(
+    rest: &QuickEffect<PairRest>,
+    file: &EventFile,
+    record: RecordToRead<'_>,
+    pin: PinRef<'_>,
+) {
+    rest.act_lightly(file, record, pin);
+}
+
+impl<const TASK: bool, const STEPS: u8> Effect for PairCounter<TASK, STEPS> {
+    fn is_hist(&self) -> bool {
+        true
+    }
+
+    fn is_light(&self) -> bool {
+        true
+    }
+
+    fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
+        let synthetic = &self.0.synthetic;
+        match self.count(file, record, pin) {
+            PairOutcome::Counted(number) if synthetic.may_be_recorded() => {
+                record_number(synthetic, number, pin);
+            }
+            PairOutcome::Counted(_) | PairOutcome::Unmatched => {}
+            PairOutcome::Undone => act_by_rest(&self.0.rest, file, record, pin),
+        }
+    }
+
+    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+        let synthetic = &self.0.synthetic;
+        match self.count(file, record.to_read(), exit.pin()) {
+            PairOutcome::Counted(number) if synthetic.may_be_recorded() => {
+                end_recorded(synthetic, number, file, record, exit);
+            }
+            PairOutcome::Counted(_) | PairOutcome::Unmatched => commit_counted(file, record, exit),
+            PairOutcome::Undone => end_by_rest(&self.0.rest, file, record, exit),
+        }
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.0.rest.miss(pin);
+    }
+
+    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
+        self.0.rest.act(hit, record);
+    }
+}
+
+/// Returns what is needed of a counter besides its key: the number, the reference and the synthetic event. `None` if
+/// it does more.
+fn parts(rest: &PairRest) -> Option<(QuickLoad, &QuickReference, &QuickSynthetic)> {
+    let ([key], [reference], [variable], [synthetic]) = (
+        &rest.keys,
+        &rest.references[..],
+        &rest.variables[..],
+        &rest.deeds.0[..],
+    ) else {
+        return None;
+    };
+    let [given] = &synthetic.numbers[..] else {
+        return None;
+    };
+    let number = variable.number.less_reference()?;
+    let is_number = reference.once && reference.text == 0;
+    let are_read = key.is_plain() && (number.is_plain() || number.is_time());
+    let is_given = variable.at == 0 && given.is_variable() && synthetic.event.has_one_number();
+    (is_number && are_read && is_given).then_some((number, reference, synthetic))
+}
+
+/// Returns what counts events as `rest` does, and by the fast path of a pair if they are one.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(super) fn pair_counter(rest: PairRest) -> Result<KBox<dyn Effect>> {
+    let Some((number, reference, synthetic)) = parts(&rest) else {
+        return Ok(KBox::new(QuickEffect(rest), GFP_KERNEL)?);
+    };
+    let [key] = rest.keys;
+    let pair = MatchedPair {
+        counts: rest.counts.clone(),
+        begun: reference.counts.clone(),
+        variable: reference.variable,
+        clock: rest.clock,
+        key,
+        number,
+        synthetic: synthetic.event.clone(),
+        rest: QuickEffect(rest),
+    };
+    match (key.is_task(), number.is_time()) {
+        (false, false) => PairCounter::<false, PLAIN>::boxed(pair),
+        (false, true) => PairCounter::<false, WITH_TIME>::boxed(pair),
+        (true, false) => PairCounter::<true, PLAIN>::boxed(pair),
+        (true, true) => PairCounter::<true, WITH_TIME>::boxed(pair),
+    }
+}
