@@ -23,6 +23,7 @@ use crate::{
     hist::{
         key::{
             with_name_key,
+            DynamicKey,
             NameKey,
             TextKey, //
         },
@@ -53,6 +54,17 @@ trait QuickText: Copy + Send + Sync + 'static {
         record: RecordToRead<'_>,
         f: impl FnOnce(&[u64]) -> Option<R>,
     ) -> Option<R>;
+
+    /// The same for an event that is not counted in the first slot of its key: also with one that takes room on the
+    /// stack.
+    #[inline(always)]
+    fn with_any_key<R>(
+        self,
+        record: RecordToRead<'_>,
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        self.with_key(record, f)
+    }
 }
 
 /// The name of the task.
@@ -74,6 +86,26 @@ impl QuickText for NameKey {
         f: impl FnOnce(&[u64]) -> Option<R>,
     ) -> Option<R> {
         with_name_key(self.words(record.bytes())?, f)
+    }
+}
+
+impl QuickText for DynamicKey {
+    #[inline(always)]
+    fn with_key<R>(
+        self,
+        record: RecordToRead<'_>,
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        DynamicKey::with_key(self, record.bytes(), f)
+    }
+
+    #[inline(always)]
+    fn with_any_key<R>(
+        self,
+        record: RecordToRead<'_>,
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        DynamicKey::with_any_key(self, record.bytes(), f)
     }
 }
 
@@ -120,9 +152,9 @@ impl<K: QuickText, const VALUES: usize> TextCounter<K, VALUES> {
         Ok(Ok(boxed))
     }
 
-    /// Counts an event in the entry that `count` knows.
+    /// Counts an event in the entry that `count` knows; with `ANY` by any key.
     #[inline(always)]
-    fn count(
+    fn count<const ANY: bool>(
         &self,
         file: &EventFile,
         record: RecordToRead<'_>,
@@ -137,7 +169,11 @@ impl<K: QuickText, const VALUES: usize> TextCounter<K, VALUES> {
         let added = QuickLoad::read_all::<WITH_TIME, VALUES>(&self.values, record.words(), &env);
         let cpu = env.cpu as usize;
         let entry = |key: &[u64]| count(&counts.map, cpu, key, &added);
-        self.text.with_key(record, entry).map(drop)
+        let counted = match ANY {
+            true => self.text.with_any_key(record, entry),
+            false => self.text.with_key(record, entry),
+        };
+        counted.map(drop)
     }
 }
 
@@ -156,7 +192,7 @@ impl<K: QuickText, const VALUES: usize> NearCounter for TextCounter<K, VALUES> {
         record: RecordToRead<'_>,
         pin: PinRef<'_>,
     ) -> Option<()> {
-        self.count(file, record, pin, Map::count_known)
+        self.count::<true>(file, record, pin, Map::count_known)
     }
 }
 
@@ -175,7 +211,7 @@ unsafe impl<K: QuickText, const VALUES: usize> FirstCounter for TextCounter<K, V
         record: RecordToRead<'_>,
         pin: PinRef<'_>,
     ) -> Option<()> {
-        self.count(file, record, pin, Map::count_first)
+        self.count::<false>(file, record, pin, Map::count_first)
     }
 }
 
@@ -207,8 +243,11 @@ pub(super) fn text_counter(counter: Counter, plan: &Plan) -> Result<KBox<dyn Eff
     let Some(text) = plan.text_key() else {
         return Ok(KBox::new(counter, GFP_KERNEL)?);
     };
-    match text.as_name() {
-        Some(name) => counter_by(name, counter, plan),
+    if let Some(name) = text.as_name() {
+        return counter_by(name, counter, plan);
+    }
+    match text.as_dynamic() {
+        Some(dynamic) => counter_by(dynamic, counter, plan),
         None => counter_by(text, counter, plan),
     }
 }

@@ -252,12 +252,11 @@ pub(super) fn copy_callers(record: &[u8], offset: u32, room: &mut [u64]) -> Opti
 /// Returns the words of the name of a task before its first NUL.
 #[inline(always)]
 pub(crate) fn name_words([first, second]: [u64; COMM / 8]) -> [u64; COMM / 8] {
-    let (first, ended) = until_nul(first);
-    let second = match ended {
-        true => 0,
-        false => until_nul(second).0,
-    };
-    [first, second]
+    match until_nul(first) {
+        (first, true) => [first, 0],
+        // As it is: nothing of it is after an end.
+        (_, false) => [first, until_nul(second).0],
+    }
 }
 
 /// Calls `f` with the key of an entry whose only key is the name of a task, as [`Plan::key`] makes it. Where `f` is
@@ -267,10 +266,12 @@ pub(crate) fn with_name_key<R>(
     name: [u64; COMM / 8],
     f: impl FnOnce(&[u64]) -> Option<R>,
 ) -> Option<R> {
-    match name_words(name) {
-        [0, _] => None,
-        [first, 0] => f(&[2, first]),
-        [first, second] => f(&[3, first, second]),
+    let [first, second] = name_words(name);
+    match second {
+        // The second word is asked first: there is a first one if it is not 0.
+        0 if first == 0 => None,
+        0 => f(&[2, first]),
+        second => f(&[3, first, second]),
     }
 }
 
@@ -306,8 +307,18 @@ impl TextKey {
         if let Some(words) = two_words(text) {
             return with_name_key(words, f);
         }
-        let (key, used) = Self::long_key(text)?;
-        f(key.get(..used)?)
+        with_long_key(text, f)
+    }
+
+    /// Returns the key for a field that tells where in the record the string is, as those of most strings of any length
+    /// do.
+    pub(crate) fn as_dynamic(&self) -> Option<DynamicKey> {
+        // Those that are two words count whole.
+        let is_dynamic = self.location == Location::FromStart && self.most >= COMM;
+        is_dynamic.then_some(DynamicKey {
+            offset: self.offset,
+            most: self.most,
+        })
     }
 
     /// Returns the key of a string of more than two words, and its words.
@@ -328,6 +339,56 @@ impl TextKey {
         (is_name && self.most == COMM - 1).then_some(NameKey {
             offset: self.offset,
         })
+    }
+}
+
+/// Calls `f` with the key of a string of more than two words, as [`TextKey::with_key`] does.
+#[inline(always)]
+fn with_long_key<R>(text: &[u8], f: impl FnOnce(&[u64]) -> Option<R>) -> Option<R> {
+    let (key, used) = TextKey::long_key(text)?;
+    f(key.get(..used)?)
+}
+
+/// A key that is one string of the record, whose place a field of that tells, and the only one.
+#[derive(Clone, Copy)]
+pub(crate) struct DynamicKey {
+    /// That of the field.
+    offset: u32,
+    /// Bytes of the string that count.
+    most: usize,
+}
+
+impl DynamicKey {
+    /// Calls `f` with the key of an event, as [`TextKey::with_key`], if the string is not more than two words.
+    #[inline(always)]
+    pub(crate) fn with_key<R>(
+        self,
+        record: &[u8],
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        with_name_key(two_words(self.text(record)?)?, f)
+    }
+
+    /// The same for one that may be longer.
+    #[inline(always)]
+    pub(crate) fn with_any_key<R>(
+        self,
+        record: &[u8],
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        let text = self.text(record)?;
+        match two_words(text) {
+            Some(words) => with_name_key(words, f),
+            None => with_long_key(text.get(..self.most).unwrap_or(text), f),
+        }
+    }
+
+    /// Returns the string, as [`Location::bytes`] does. `None` when it is not inside the record.
+    #[inline(always)]
+    fn text(self, record: &[u8]) -> Option<&[u8]> {
+        let place = record.get(self.offset as usize..)?.first_chunk()?;
+        let place = u32::from_le_bytes(*place);
+        part(record, place & 0xffff, place >> 16)
     }
 }
 

@@ -270,6 +270,14 @@ fn strings_of_records() {
             let words = text.as_name()?.words(record)?;
             with_name_key(words, |quick| Some(quick.to_vec()))
         };
+        let by_dynamic = |record: &[u8]| {
+            let key = text.as_dynamic()?;
+            let all = key.with_any_key(record, |quick| Some(quick.to_vec()));
+            let short = key.with_key(record, |quick| Some(quick.to_vec()));
+            assert!(short.is_none() || short == all, "{all:?}");
+            assert!(short.is_some() || all.as_ref().is_none_or(|key| key[0] >= 3));
+            all
+        };
         for len in 0..300 {
             let record = record(0xff, 0, &"abcdefghi".repeat(40)[..len]);
             let mut room = [u64::MAX; MOST_WORDS];
@@ -279,6 +287,10 @@ fn strings_of_records() {
                 Some(quick) => assert_eq!(quick, key, "{field} {len}"),
                 None => assert!(len == 0 || field == "dyn" && len > 64, "{field} {len}"),
             }
+            assert_eq!(
+                by_dynamic(&record),
+                quick.clone().filter(|_| field == "dyn")
+            );
             assert_eq!(by_name(&record), quick.filter(|_| field == "fixed"));
         }
         // One without a NUL at its end, and a record that ends too early.
@@ -288,9 +300,14 @@ fn strings_of_records() {
         let key = plan.key(&record, &HERE, &mut room).unwrap();
         let quick = text.with_key(&record, |quick| Some(quick.to_vec()));
         assert_eq!(quick.as_deref(), Some(key), "{field}");
+        assert_eq!(
+            by_dynamic(&record),
+            quick.clone().filter(|_| field == "dyn")
+        );
         assert_eq!(by_name(&record), quick.filter(|_| field == "fixed"));
         assert!(text.with_key(&record[..60], |_| Some(())).is_none());
         assert!(by_name(&record[..60]).is_none());
+        assert!(by_dynamic(&record[..60]).is_none());
     }
 }
 

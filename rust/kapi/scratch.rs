@@ -315,6 +315,7 @@ impl<'a> RecordToRead<'a> {
     }
 
     /// Returns its bytes.
+    #[inline(always)]
     pub(crate) fn bytes(self) -> &'a [u8] {
         // INVARIANT: It is the address of one. This one is gone before the borrow ends, and changes nothing.
         let place = Record(self.0.cast_mut(), PhantomData::<&'a ScratchPlace>);
