@@ -113,6 +113,11 @@ impl ProbeSite<'_> {
         )
     }
 
+    /// Returns whether what is returned can be told there.
+    fn has_return_value(&self) -> bool {
+        self.returns() && !matches!(self, Self::AddressReturn)
+    }
+
     /// Returns what records begin with.
     pub(crate) fn head(&self) -> RecordHead {
         match self {
@@ -661,7 +666,7 @@ impl<'a> Compiler<'a> {
     /// Compiles what the function returns, with fields of what that points to perhaps.
     fn returned(&mut self, word: LineWord<'_>, steps: &mut StepList) -> Result<(), ProbeRefusal> {
         let missing = |error, at| Err(ProbeRefusal::with(error, at, Code::Missing));
-        if !self.site.returns() || matches!(self.site, ProbeSite::AddressReturn) {
+        if !self.site.has_return_value() {
             return Err(ProbeRefusal::new(ProbeError::ReturnValueOnProbe, word.at));
         }
         if self.site.is_user() {
