@@ -6,7 +6,7 @@
 //! copied before it is looked at.
 
 use crate::check::Check;
-use crate::errno::{Errno, Op};
+use crate::errno::Op;
 use crate::page;
 use crate::rawcalls;
 use crate::stream::{CpuStream, Record};
@@ -38,14 +38,6 @@ const SYS_FORK: usize = 57;
 const SYS_EXIT: usize = 60;
 const SYS_WAIT4: usize = 61;
 
-fn call(number: usize, args: [usize; 6]) -> Op<usize> {
-    let result = sys::call(number, args);
-    if (-4095..0).contains(&result) {
-        return Err(Errno(-result as i32));
-    }
-    Ok(result as usize)
-}
-
 /// A part of a file in memory.
 #[derive(Debug)]
 pub struct Area {
@@ -57,7 +49,7 @@ impl Area {
     /// Maps `len` bytes of `file` from `offset` on.
     pub fn of(file: &File, len: usize, prot: usize, flags: usize, offset: usize) -> Op<Self> {
         let fd = file.as_raw_fd() as usize;
-        let at = call(SYS_MMAP, [0, len, prot, flags, fd, offset])?;
+        let at = sys::checked(SYS_MMAP, [0, len, prot, flags, fd, offset])?;
         Ok(Area { at, len })
     }
 
@@ -91,22 +83,22 @@ impl Area {
     }
 
     pub fn protect(&self, prot: usize) -> Op {
-        call(SYS_MPROTECT, [self.at, self.len, prot, 0, 0, 0]).map(drop)
+        sys::checked(SYS_MPROTECT, [self.at, self.len, prot, 0, 0, 0]).map(drop)
     }
 
     /// Advice about `len` bytes of it.
     pub fn advise(&self, advice: usize) -> Op {
-        call(SYS_MADVISE, [self.at, self.len, advice, 0, 0, 0]).map(drop)
+        sys::checked(SYS_MADVISE, [self.at, self.len, advice, 0, 0, 0]).map(drop)
     }
 
     /// Takes away `len` bytes from `from` on.
     pub fn cut(&self, from: usize, len: usize) -> Op {
-        call(SYS_MUNMAP, [self.at + from, len, 0, 0, 0, 0]).map(drop)
+        sys::checked(SYS_MUNMAP, [self.at + from, len, 0, 0, 0, 0]).map(drop)
     }
 
     /// Another length of it, or of `old` bytes at its beginning.
     pub fn resize(&mut self, old: usize, len: usize, flags: usize) -> Op {
-        self.at = call(SYS_MREMAP, [self.at, old, len, flags, 0, 0])?;
+        self.at = sys::checked(SYS_MREMAP, [self.at, old, len, flags, 0, 0])?;
         self.len = len;
         Ok(())
     }
@@ -116,26 +108,26 @@ impl Area {
         const FIXED: usize = 2;
         const ANYWHERE: usize = 0x22;
         // What is there is replaced.
-        let place = call(SYS_MMAP, [0, self.len, READ, ANYWHERE, usize::MAX, 0])?;
+        let place = sys::checked(SYS_MMAP, [0, self.len, READ, ANYWHERE, usize::MAX, 0])?;
         let flags = MAYMOVE | FIXED;
-        self.at = call(SYS_MREMAP, [self.at, self.len, self.len, flags, place, 0])?;
+        self.at = sys::checked(SYS_MREMAP, [self.at, self.len, self.len, flags, place, 0])?;
         Ok(())
     }
 
     /// Returns whether a child of this process has it, too.
     pub fn is_inherited(&self) -> Op<bool> {
-        let child = call(SYS_FORK, [0; 6])?;
+        let child = sys::checked(SYS_FORK, [0; 6])?;
         if child == 0 {
             // One byte per page; the child has its own copy of the stack.
             let mut pages = [0u8; 1];
-            let there = call(
+            let there = sys::checked(
                 SYS_MINCORE,
                 [self.at, PAGE, (&raw mut pages) as usize, 0, 0, 0],
             );
-            let _ = call(SYS_EXIT, [usize::from(there.is_ok()), 0, 0, 0, 0, 0]);
+            let _ = sys::checked(SYS_EXIT, [usize::from(there.is_ok()), 0, 0, 0, 0, 0]);
         }
         let mut status = 0i32;
-        call(SYS_WAIT4, [child, (&raw mut status) as usize, 0, 0, 0, 0])?;
+        sys::checked(SYS_WAIT4, [child, (&raw mut status) as usize, 0, 0, 0, 0])?;
         Ok(status >> 8 & 0xff != 0)
     }
 }

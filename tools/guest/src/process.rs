@@ -2,7 +2,7 @@
 
 //! Processes whose pid the caller chooses, and children.
 
-use crate::errno::{Errno, Op};
+use crate::errno::Op;
 use crate::sys;
 use std::ffi::c_int;
 
@@ -46,12 +46,9 @@ pub fn run_as(pid: u32) -> Op {
     };
     let at = (&raw const args) as usize;
     // The child has its own copy of the memory, in which it makes one system call and ends.
-    let child = sys::call(SYS_CLONE3, [at, size_of::<CloneArgs>(), 0, 0, 0, 0]);
+    let child = sys::checked(SYS_CLONE3, [at, size_of::<CloneArgs>(), 0, 0, 0, 0])?;
     if child == 0 {
         sys::call(SYS_EXIT_GROUP, [0; 6]);
-    }
-    if child < 0 {
-        return Err(Errno(-child as i32));
     }
     let mut status = 0;
     // SAFETY: `status` is writable.
@@ -63,17 +60,14 @@ pub fn run_as(pid: u32) -> Op {
 /// Runs `f` in a child of this process, which allocates nothing and takes no lock. Returns its pid when it has
 /// ended.
 pub fn run_in_child(f: impl FnOnce()) -> Op<u32> {
-    let child = sys::call(SYS_FORK, [0; 6]);
+    let child = sys::checked(SYS_FORK, [0; 6])?;
     if child == 0 {
         f();
         sys::call(SYS_EXIT_GROUP, [0; 6]);
     }
-    if child < 0 {
-        return Err(Errno(-child as i32));
-    }
     let mut status = 0;
     // SAFETY: `status` is writable.
     let ended = unsafe { waitpid(child as c_int, &mut status, 0) };
-    assert_eq!((ended as isize, status), (child, 0), "the child");
+    assert_eq!((ended as usize, status), (child, 0), "the child");
     Ok(child as u32)
 }

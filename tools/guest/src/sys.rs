@@ -368,6 +368,14 @@ pub fn call(number: usize, args: [usize; 6]) -> isize {
     result
 }
 
+/// The same, whose result is that or the kernel's error.
+pub fn checked(number: usize, args: [usize; 6]) -> Op<usize> {
+    match call(number, args) {
+        error @ -4095..0 => Err(Errno(-error as i32)),
+        result => Ok(result as usize),
+    }
+}
+
 /// A system call without arguments by the interface of 32-bit programs.
 pub fn call_32(number: u32) -> i32 {
     let result: i32;

@@ -60,15 +60,8 @@ pub struct Uring {
     done: u32,
 }
 
-fn call(number: usize, args: [usize; 6]) -> Op<usize> {
-    match sys::call(number, args) {
-        error @ ..0 => Err(Errno(-error as i32)),
-        result => Ok(result as usize),
-    }
-}
-
 fn map(file: usize, offset: usize, flags: usize) -> Op<*mut c_void> {
-    let at = call(SYS_MMAP, [0, PAGE, READ_WRITE, flags, file, offset])?;
+    let at = sys::checked(SYS_MMAP, [0, PAGE, READ_WRITE, flags, file, offset])?;
     Ok(at as *mut c_void)
 }
 
@@ -76,7 +69,7 @@ impl Uring {
     /// Makes it, if programs may have one.
     pub fn new() -> Op<Self> {
         let mut told = [0u32; 30];
-        let made = call(SYS_SETUP, [1, told.as_mut_ptr() as usize, 0, 0, 0, 0])?;
+        let made = sys::checked(SYS_SETUP, [1, told.as_mut_ptr() as usize, 0, 0, 0, 0])?;
         // SAFETY: The kernel has made the descriptor for this process just now.
         let file = unsafe { File::from_raw_fd(made as i32) };
         let mapped = |offset| map(made, offset, SHARED_POPULATED);
@@ -91,7 +84,7 @@ impl Uring {
         };
         let area = [uring.buffer as usize, PAGE];
         let list = area.as_ptr() as usize;
-        call(SYS_REGISTER, [made, REGISTER_BUFFERS, list, 1, 0, 0])?;
+        sys::checked(SYS_REGISTER, [made, REGISTER_BUFFERS, list, 1, 0, 0])?;
         Ok(uring)
     }
 
@@ -120,7 +113,7 @@ impl Uring {
             tail.write_volatile(self.done.wrapping_add(1));
         }
         let ring = self.file.as_raw_fd() as usize;
-        call(SYS_ENTER, [ring, 1, 1, ENTER_GETEVENTS, 0, 0])?;
+        sys::checked(SYS_ENTER, [ring, 1, 1, ENTER_GETEVENTS, 0, 0])?;
         // Twice as many completions as submissions have room.
         let at = self.told[COMPLETION_ENTRIES] as usize + (self.done as usize % 2) * 16;
         self.done = self.done.wrapping_add(1);

@@ -26,10 +26,7 @@ const SYS_PERF_EVENT_OPEN: usize = 298;
 const SYS_BPF: usize = 321;
 
 fn call(number: usize, args: [usize; 6]) -> Op<File> {
-    let result = sys::call(number, args);
-    if result < 0 {
-        return Err(Errno(-result as i32));
-    }
+    let result = sys::checked(number, args)?;
     // SAFETY: Both calls return a new descriptor, which has no other owner.
     Ok(unsafe { File::from_raw_fd(result as i32) })
 }
