@@ -20,8 +20,8 @@ use crate::{
             EXIT_ID, //
         },
         stack::{
-            NameExtent,
-            SymbolNames, //
+            self,
+            NameExtent, //
         },
         writer::ByteWrite, //
     }, //
@@ -118,12 +118,9 @@ impl CallSpread {
                 continue;
             };
             let mut name = Text::new();
-            if !names
-                .write_name(of.function, NameExtent::Function, &mut name)
-                .map_err(|_| ENOMEM)?
-            {
-                write!(name, "{:#x}", of.function).map_err(|_| ENOMEM)?;
-            }
+            let written =
+                stack::write_function(of.function, NameExtent::Function, &mut names, &mut name);
+            written.map_err(|_| ENOMEM)?;
             let mut write_name = |out: &mut dyn ByteWrite| {
                 out.write_bytes(name.bytes())?;
                 Ok(name.bytes().len())

@@ -21,6 +21,7 @@ use crate::{
             EXIT_ID, //
         },
         stack::{
+            self,
             NameExtent,
             SymbolNames, //
         },
@@ -271,9 +272,7 @@ fn write_way(
             continue;
         }
         out.write_char(';')?;
-        if !names.write_name(node.function, NameExtent::Function, out)? {
-            write!(out, "{:#x}", node.function)?;
-        }
+        stack::write_function(node.function, NameExtent::Function, names, out)?;
     }
     writeln!(out, " {own}")
 }

@@ -296,7 +296,7 @@ impl GraphLine<'_> {
                 self.begin(Fill::Blank, entry.depth)?;
             }
         }
-        write_function(entry.function, names, self.out)?;
+        stack::write_function(entry.function, NameExtent::ModuleFunction, names, self.out)?;
         let is_called = self.origin.options.has(Opt::GraphRetaddr);
         let caller = entry.caller.filter(|_| is_called);
         let value = exit.and_then(|exit| self.shown(exit));
@@ -338,7 +338,7 @@ impl GraphLine<'_> {
         let value = self.shown(exit);
         if !is_known || value.is_some() || options.has(Opt::GraphTail) {
             self.out.write_str("} /* ")?;
-            write_function(exit.function, names, self.out)?;
+            stack::write_function(exit.function, NameExtent::ModuleFunction, names, self.out)?;
             value.map_or(Ok(()), |value| self.write_value(value))?;
             self.out.write_str(COMMENT_END)?;
         } else {
@@ -410,18 +410,6 @@ pub(crate) fn error(value: u64) -> Option<i64> {
 
 /// What ends a comment.
 pub(crate) const COMMENT_END: &str = " */\n";
-
-/// Writes the name of a function and its module, or its address if it has none.
-fn write_function(
-    address: u64,
-    names: &mut dyn SymbolNames,
-    out: &mut dyn ByteWrite,
-) -> fmt::Result {
-    match names.write_name(address, NameExtent::ModuleFunction, out)? {
-        true => Ok(()),
-        false => write!(out, "{address:#x}"),
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -53,6 +53,19 @@ pub(crate) trait SymbolNames {
     fn is_return_probe(&self, address: u64) -> bool;
 }
 
+/// Writes these parts of the name of a function, or its address if it has none. Fails when `out` does.
+pub(crate) fn write_function(
+    address: u64,
+    parts: NameExtent,
+    names: &mut dyn SymbolNames,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    match names.write_name(address, parts, out)? {
+        true => Ok(()),
+        false => write!(out, "{address:#x}"),
+    }
+}
+
 /// Writes `address` in the form that the options ask for.
 pub(crate) fn write_address(
     address: u64,
