@@ -471,14 +471,18 @@ pub(crate) fn register(definition: &[u8], flags: u16) -> Result<UserEventUse> {
 ///
 /// # Errors
 ///
-/// Those of [`bits::add`], and `ENODEV` for a kernel that does not tell when programs end.
+/// `ENOMEM`, also where no bit can be set, as in the kernel; `EADDRINUSE` for a bit that is registered, `EFAULT` for
+/// memory that others change all the time, and `ENODEV` for a kernel that does not tell when programs end.
 pub(crate) fn register_bit(memory: &ProgramMemory, event: &UserEventUse, bit: EnableBit) -> Result {
-    let mut changes = CHANGES.lock();
-    if changes.watch.is_none() {
-        changes.watch = Some(programs::watch(&FOLLOWED)?);
-    }
-    let result = bits::add(memory, event, bit);
-    drop(changes);
+    let add = || {
+        let mut changes = CHANGES.lock();
+        // Also after a wait, in which no program may have had a bit.
+        if changes.watch.is_none() {
+            changes.watch = Some(programs::watch(&FOLLOWED)?);
+        }
+        bits::add(memory, event, bit)
+    };
+    let result = bits::until_changed(memory, bit, ENOMEM, add);
     if result.is_err() {
         // Perhaps no program is there to be followed.
         workers::want_sweep();
@@ -490,12 +494,11 @@ pub(crate) fn register_bit(memory: &ProgramMemory, event: &UserEventUse, bit: En
 ///
 /// # Errors
 ///
-/// Those of [`bits::remove`].
+/// `ENOENT` when it is not registered, `EFAULT` when it could not be cleared.
 pub(crate) fn unregister_bit(memory: &ProgramMemory, bit: EnableBit) -> Result {
-    let _changes = CHANGES.lock();
-    let result = bits::remove(memory, bit);
+    bits::remove(memory, bit)?;
     workers::want_sweep();
-    result
+    bits::until_changed(memory, bit, EFAULT, || Ok(bits::clear(memory, bit)))
 }
 
 /// Removes what the name of a definition means: all of its formats. Process context.

@@ -103,26 +103,43 @@ pub(super) fn has_programs() -> bool {
     !PROGRAMS.lock().is_empty()
 }
 
-/// Has the bit of the current program, whose memory is `memory`, show whether `event` is enabled.
+/// Calls `change` until it returns that it has changed the bit of the current program, whose memory is `memory`, and has
+/// the page of the bit be there in between. Sleeps, perhaps until the program itself brings the page: the caller has
+/// nothing locked.
 ///
 /// # Errors
 ///
-/// `ENOMEM`, also where no bit can be set, as in the kernel; `EFAULT` for memory that others change all the time,
-/// and `EADDRINUSE` for a bit that is registered.
-pub(super) fn add(memory: &ProgramMemory, event: &UserEventUse, bit: EnableBit) -> Result {
+/// `no_page` where that cannot be, `EFAULT` for memory that others change all the time, and those of `change`.
+pub(super) fn until_changed(
+    memory: &ProgramMemory,
+    bit: EnableBit,
+    no_page: Error,
+    change: impl Fn() -> Result<bool>,
+) -> Result {
     for _ in 0..MOST_OWN_TRIES {
-        {
-            let writing = WRITING.lock();
-            insert(memory, event, bit)?;
-            if write(memory, bit, event.is_enabled(&writing)).is_ok() {
-                return Ok(());
-            }
-            // No other task has used it meanwhile but a fork, to whose copy it does no harm.
-            take(memory, bit);
+        if change()? {
+            return Ok(());
         }
-        memory.fault_in(bit.in_word().0).map_err(|_| ENOMEM)?;
+        memory.fault_in(bit.in_word().0).map_err(|_| no_page)?;
     }
     Err(EFAULT)
+}
+
+/// Has the bit of the current program, whose memory is `memory`, show whether `event` is enabled. Returns false if that
+/// takes a wait: nothing has changed then.
+///
+/// # Errors
+///
+/// `ENOMEM`, and `EADDRINUSE` for a bit that is registered.
+pub(super) fn add(memory: &ProgramMemory, event: &UserEventUse, bit: EnableBit) -> Result<bool> {
+    let writing = WRITING.lock();
+    insert(memory, event, bit)?;
+    let is_shown = write(memory, bit, event.is_enabled(&writing)).is_ok();
+    if !is_shown {
+        // No other task has used it meanwhile but a fork, to whose copy it does no harm.
+        take(memory, bit);
+    }
+    Ok(is_shown)
 }
 
 /// Adds a bit to those of a program. The caller has [`WRITING`] locked.
@@ -169,28 +186,21 @@ fn take(memory: &ProgramMemory, bit: EnableBit) -> bool {
     was_there
 }
 
-/// Has the bit of the current program show nothing any more, and clears it.
+/// Has the bit of the current program show nothing any more, which [`clear`] clears.
 ///
 /// # Errors
 ///
-/// `ENOENT` when it is not registered, `EFAULT` when it could not be cleared.
+/// `ENOENT` when it is not registered.
 pub(super) fn remove(memory: &ProgramMemory, bit: EnableBit) -> Result {
-    {
-        let _writing = WRITING.lock();
-        if !take(memory, bit) {
-            return Err(ENOENT);
-        }
-    }
-    for _ in 0..MOST_OWN_TRIES {
-        {
-            let _writing = WRITING.lock();
-            if write(memory, bit, false).is_ok() {
-                return Ok(());
-            }
-        }
-        memory.fault_in(bit.in_word().0).map_err(|_| EFAULT)?;
-    }
-    Err(EFAULT)
+    let _writing = WRITING.lock();
+    take(memory, bit).then_some(()).ok_or(ENOENT)
+}
+
+/// Clears a bit that was removed. Returns false if that takes a wait.
+pub(super) fn clear(memory: &ProgramMemory, bit: EnableBit) -> bool {
+    let _writing = WRITING.lock();
+    // Another task of the program may have registered it again, for an event that is enabled.
+    has(memory, bit) || write(memory, bit, false).is_ok()
 }
 
 /// Has the bits of all programs show that `event` was enabled or disabled. `writing` keeps all bits where they

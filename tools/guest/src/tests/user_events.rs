@@ -21,6 +21,7 @@ pub const TESTS: &[Test] = &[
     test("user_events.example", 60, example),
     test("user_events.memory", 60, memory),
     test("user_events.absent", 60, absent),
+    test("user_events.waiting", 90, waiting),
     test("user_events.followed", 60, followed),
     test("user_events.instances", 60, instances),
     test("user_events.too_long", 60, too_long),
@@ -167,6 +168,50 @@ fn absent(context: &Context) -> Check {
     module::umount(context)?;
     module::unload_when_free(module::NAME)?;
     module::restore(context)?;
+    unmap(&[words]);
+    Ok(())
+}
+
+/// Runs `wait` in a task that waits for `late`, and `go_on` in another one before the page is there. Returns whether the
+/// latter did not wait, and what both return.
+fn beside(
+    late: &Absent,
+    wait: impl FnOnce() -> i64 + Send,
+    go_on: impl FnOnce() -> i64 + Send,
+) -> Check<(bool, [i64; 2])> {
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(wait);
+        let is_waiting = late.wait();
+        let goes_on = scope.spawn(go_on);
+        let went_on = soon(|| goes_on.is_finished());
+        let is_there = late.bring("");
+        let answers = [waits.join(), goes_on.join()].map(|answer| answer.unwrap_or(-1));
+        is_waiting.and(is_there)?;
+        Ok((went_on, answers))
+    })
+}
+
+/// A task whose bit is in a page that is not there waits for that alone: others register and unregister meanwhile.
+fn waiting(context: &Context) -> Check {
+    let late = Absent::new()?;
+    let (own, other) = (data(context)?, data(context)?);
+    let (at, words) = (late.address(), page(true));
+    let registered = beside(
+        &late,
+        || own.register("waits u64 a", at, 0, 0),
+        || other.register("goes_on u64 a", words, 0, 0),
+    )?;
+    ensure_eq!(registered, (true, [0, 0]), "register");
+    // SAFETY: A page of this test, of which nothing is kept.
+    unsafe { madvise(at, 4096, 4) };
+    let unregistered = beside(
+        &late,
+        || own.unregister(at, 0),
+        || other.unregister(words, 0),
+    )?;
+    ensure_eq!(unregistered, (true, [0, 0]), "unregister");
+    drop((own, other));
+    ensure!(all_gone(context), "events are left");
     unmap(&[words]);
     Ok(())
 }
