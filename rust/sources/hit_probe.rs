@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     events::{
+        self,
         Attachment,
         Module, //
     },
@@ -202,6 +203,8 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
             let enabled = unsafe { hook.enable(self) };
             enabled.inspect_err(|_| {
                 self.recorder.targets().remove(&to);
+                // A hit of before the last instance has disabled the event may have found the file, which goes now.
+                events::synchronize();
             })?;
         }
         *users = users.wrapping_add(1);
