@@ -140,15 +140,13 @@ struct DynamicFile {
     text: KBox<dyn TraceFile>,
 }
 
-/// Returns whether the kernel has more than one function `name` that can be traced.
+/// Returns whether `name` means more than one function that can be traced.
 fn is_ambiguous(name: &str) -> Result<bool> {
     let functions = match hooks::IS_THERE {
         true => hooks::current()?,
         false => return Ok(false),
     };
-    let mut same = functions.list().iter();
-    let found = same.find(|function| function.name == name.as_bytes() && function.module.is_none());
-    Ok(found.is_some() && same.any(|function| function.name == name.as_bytes()))
+    Ok(functions.list().is_ambiguous(name.as_bytes()))
 }
 
 impl DynamicFile {

@@ -123,6 +123,29 @@ impl<'a> FunctionList<'a> {
     pub(crate) fn iter(self) -> impl Iterator<Item = Function<'a>> {
         (0..self.len()).filter_map(move |at| self.get(at))
     }
+
+    /// Returns whether `name`, which may have a module and a colon before it, means several functions. As in ftrace, those
+    /// of modules do not count where the kernel itself has one.
+    pub(crate) fn is_ambiguous(self, name: &[u8]) -> bool {
+        let (module, name) = match name.contains(&b':') {
+            true => {
+                let (module, name) = split(name, b':');
+                (Some(module), name)
+            }
+            false => (None, name),
+        };
+        let has_several = |is_meant: &dyn Fn(&Function<'a>) -> bool| {
+            let same = self.iter().filter(|function| function.name == name);
+            same.filter(is_meant).nth(1).is_some()
+        };
+        let is_own = |function: &Function<'a>| function.module.is_none();
+        let is_there = |function: Function<'a>| function.name == name && is_own(&function);
+        match module {
+            Some(_) => has_several(&|function| function.module == module),
+            None if self.iter().any(is_there) => has_several(&is_own),
+            None => has_several(&|_| true),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +160,30 @@ mod tests {
         let mut starts = vec![0; count_lines(text)];
         FunctionList::index(text, &mut starts);
         f(FunctionList::indexed(text, &starts))
+    }
+
+    #[test]
+    fn names_that_mean_several() {
+        const NAMES: &[u8] = b"1 own\n2 both\n3 twice\n4 twice\n5 both [a]\n6 both [b]\n\
+            7 there [a]\n8 there [b]\n9 local [a]\na local [a]\nb once [b]\n";
+        for (name, several) in [
+            ("own", false),
+            ("both", false),
+            ("twice", true),
+            ("there", true),
+            ("local", true),
+            ("once", false),
+            ("none", false),
+            ("a:both", false),
+            ("a:there", false),
+            ("a:local", true),
+            ("b:local", false),
+            ("a:twice", false),
+            (":twice", false),
+        ] {
+            let found = with(NAMES, |list| list.is_ambiguous(name.as_bytes()));
+            assert_eq!(found, several, "{name}");
+        }
     }
 
     #[test]
