@@ -105,6 +105,11 @@ impl KernelProbe {
         c::rt_kprobe_at_hook(&self.0)
     }
 
+    /// Returns whether the module of the place has gone, so that it cannot be enabled any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        c::rt_kprobe_is_gone(&self.0)
+    }
+
     /// Returns how many calls at a time are followed to their returns.
     pub(crate) fn max_active(&self) -> i32 {
         c::rt_kprobe_max_active(&self.0)

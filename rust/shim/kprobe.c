@@ -162,6 +162,11 @@ bool rt_kprobe_at_hook(const struct rt_kprobe *probe)
 	       !(flags & KPROBE_FLAG_GONE);
 }
 
+bool rt_kprobe_is_gone(const struct rt_kprobe *probe)
+{
+	return probe->ret.kp.flags & KPROBE_FLAG_GONE;
+}
+
 int rt_kprobes_locked_down(void)
 {
 	return security_locked_down(LOCKDOWN_KPROBES);

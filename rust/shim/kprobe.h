@@ -40,6 +40,8 @@ unsigned long rt_kprobe_address(const struct rt_kprobe *probe);
 bool rt_kprobe_at_entry(const struct rt_kprobe *probe);
 /* Whether a function calls hooks there: a probe of calls, whose module has not gone. */
 bool rt_kprobe_at_hook(const struct rt_kprobe *probe);
+/* Whether the module of the place has gone: the kernel does not hit it any more. */
+bool rt_kprobe_is_gone(const struct rt_kprobe *probe);
 /* 0, or a refusal of the lockdown. */
 int rt_kprobes_locked_down(void);
 int rt_kprobe_max_active(const struct rt_kprobe *probe);

@@ -134,6 +134,10 @@ impl ProbeHook for KprobeHook {
             // The module is waited for.
             return Ok(());
         };
+        if kernel.is_gone() {
+            // As in ftrace: it has gone with a module that it does not name, and is not hit. Others of the event are.
+            return Ok(());
+        }
         if kernel.is_at_hook() && probe.recorder().layout().suits_hook() {
             let entry = &mut self.entry;
             // SAFETY: The caller promises that the probe stays, and with it the recorder.

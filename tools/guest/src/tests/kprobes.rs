@@ -654,10 +654,26 @@ fn modules(context: &Context) -> Check {
         tops.compare(&mut report, file, line)?;
     }
     tops.refuse(&mut report, file, &["p:late/x vsock:nosuchfunction"])?;
+    // What does not name the module is not waited for.
+    let (_, plain) = function.split_once(':').unwrap_or_default();
+    for place in [plain, "vfs_read"] {
+        tops.compare(&mut report, file, &format!("p:late/plain {place}"))?;
+    }
     report.finish()?;
     drop(own);
     tops.own.set("events/late/enable", "1")?;
     loaded.remove()?;
+    // Its event can be enabled, and the other probe of that is hit.
+    let event = "events/late/plain/enable";
+    for tree in tops.trees() {
+        tree.set(event, "0")?;
+        tree.clear()?;
+        tree.set(event, "1")?;
+        tree.get(event)?;
+        tree.set(event, "0")?;
+        let trace = tree.get("trace")?;
+        ensure!(trace.contains(" plain: ("), "no record after {plain}");
+    }
     module::reload(context)?;
     ensure_eq!(tops.own.get(file)?, "", "left");
     Ok(())
