@@ -53,7 +53,10 @@ use crate::{
     },
     text::writer::ByteWrite,
     user_events::{
-        command::UserCommand,
+        command::{
+            UserCommand,
+            LONGEST_NAME, //
+        },
         print::BytesForm,
         record::{
             self,
@@ -413,6 +416,9 @@ fn find_or_define(
             changes.formats = number.wrapping_add(1);
             let name = CString::try_from_fmt(fmt!("{}.{number:x}", command.name))?;
             let name = name.to_str().map_err(|_| EINVAL)?;
+            if name.len() > LONGEST_NAME {
+                return Err(EINVAL);
+            }
             events::dynamic::define((MULTI_SYSTEM, name), size, source)?
         }
     };

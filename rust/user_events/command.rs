@@ -14,7 +14,7 @@ use crate::text::word::is_ascii_space;
 use core::iter::Peekable;
 
 /// Most bytes of a name: it is that of a folder.
-const LONGEST_NAME: usize = 255;
+pub(crate) const LONGEST_NAME: usize = 255;
 
 /// A definition.
 #[derive(Clone, Copy, Debug)]

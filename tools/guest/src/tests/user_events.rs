@@ -6,7 +6,7 @@
 //! No kernel of the suite has user events of its own. `user_calls.golden` is what Linux 7.3.4 with
 //! `CONFIG_USER_EVENTS` answers; a kernel that has them is asked itself.
 
-use super::user_calls::{self, page, soon, unmap, word, Data, PERSIST};
+use super::user_calls::{self, page, soon, unmap, word, Data, MULTI, PERSIST};
 use super::{test, Test};
 use crate::absent::Absent;
 use crate::check::{Check, Report};
@@ -72,6 +72,26 @@ fn calls(context: &Context) -> Check {
             format!("{wrong}: {written:?}")
         });
     }
+    // Nor has one a name that is longer, with the number of a format after it.
+    let (data, words) = (data(context)?, page(true));
+    for (len, flags, wanted) in [
+        (255, 0, 0),
+        (256, 0, -22),
+        (255, MULTI, -22),
+        (254, MULTI, -22),
+    ] {
+        let name = "n".repeat(len);
+        let answer = data.register(&format!("{name} u32 a"), words, 0, flags);
+        report.expect(answer == wanted, || {
+            format!("{len} bytes, flags {flags}: {answer}")
+        });
+        if answer >= 0 {
+            data.unregister(words, 0);
+        }
+    }
+    drop(data);
+    report.expect(all_gone(context), || "the event is left".into());
+    unmap(&[words]);
     report.finish()
 }
 
