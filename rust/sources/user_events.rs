@@ -402,6 +402,11 @@ fn find_or_define(
             return Err(compat::address_in_use());
         }
     }
+    let number = changes.formats;
+    if is_multi {
+        // As in the kernel, one whose fields are wrong has a number, too.
+        changes.formats = number.wrapping_add(1);
+    }
     let new = Arc::new(UserEvent::new(command, flags)?, GFP_KERNEL)?;
     let size = new.fields.least().saturating_add(COMMON);
     let size = u32::try_from(size).map_err(|_| EINVAL)?;
@@ -412,8 +417,6 @@ fn find_or_define(
     let event = match is_multi {
         false => events::dynamic::define((SYSTEM, command.name), size, source)?,
         true => {
-            let number = changes.formats;
-            changes.formats = number.wrapping_add(1);
             let name = CString::try_from_fmt(fmt!("{}.{number:x}", command.name))?;
             let name = name.to_str().map_err(|_| EINVAL)?;
             if name.len() > LONGEST_NAME {

@@ -89,6 +89,23 @@ fn calls(context: &Context) -> Check {
             data.unregister(words, 0);
         }
     }
+    // What is refused takes a number all the same.
+    let number_of = |name: &str| {
+        let names = tree.list("events/user_events_multi").ok()?;
+        let mut numbers = names.iter().filter_map(|known| known.strip_prefix(name));
+        u64::from_str_radix(numbers.next()?, 16).ok()
+    };
+    let answers = [("k1 u32 a", 1), ("k2 what a", 2), ("k3 u32 a", 3)]
+        .map(|(text, bit)| data.register(text, words, bit, MULTI));
+    report.expect(answers == [1, -22, 2], || format!("formats: {answers:?}"));
+    let numbers = ["k1.", "k3."].map(number_of);
+    report.expect(
+        numbers[0].is_some() && numbers[0].map(|number| number + 2) == numbers[1],
+        || format!("numbers of formats: {numbers:?}"),
+    );
+    for bit in [1, 3] {
+        data.unregister(words, bit);
+    }
     drop(data);
     report.expect(all_gone(context), || "the event is left".into());
     unmap(&[words]);
