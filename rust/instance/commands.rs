@@ -201,21 +201,21 @@ impl Instance {
             all.0.push(KindCommands { kind, rows }, GFP_KERNEL)?;
             all.0.rotate_right(1);
         }
+        if kind.verb == CommandVerb::TraceOn {
+            // Before a hook sees it: a task that is recorded at once may end at once.
+            self.command_may_turn_on.store(true, Relaxed);
+            enable::try_record_tasks();
+        }
         let added = self
             .push_commands(all, kind, event, left, addresses)
             .and_then(|()| self.follow_commands(all.list(&|_, _| true)?));
-        if let Err(error) = added {
+        if added.is_err() {
             let is_new = |of: CommandKind, row: &CommandRow| {
                 of == kind && addresses.binary_search(&row.address).is_ok()
             };
             self.drop_commands(all, &is_new);
-            return Err(error);
         }
-        if kind.verb == CommandVerb::TraceOn {
-            self.command_may_turn_on.store(true, Relaxed);
-            enable::try_record_tasks();
-        }
-        Ok(())
+        added
     }
 
     /// Adds the rows of that. Those before the one that fails are there.
