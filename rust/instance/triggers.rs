@@ -386,6 +386,11 @@ impl Instance {
                 effect
             }
         };
+        if verb == Verb::TraceOn {
+            // Before a probe sees it: a task that is recorded at once may end at once.
+            self.may_turn_on.store(true, Relaxed);
+            enable::try_record_tasks();
+        }
         // From here on `target` is held by the row.
         let result = Row::new((verb, target), (count, filter), effect)
             .and_then(|row| self.put_row(all, event, row));
@@ -394,11 +399,18 @@ impl Instance {
             (Err(_), Some(target)) => self.release(target),
             (Err(_), None) => {}
         }
-        if result.is_ok() && verb == Verb::TraceOn {
-            self.may_turn_on.store(true, Relaxed);
-            enable::try_record_tasks();
+        if result.is_err() && verb == Verb::TraceOn {
+            self.note_turning_on(all);
         }
         result
+    }
+
+    /// Notes whether a trigger may switch recording on, after one of that kind has gone.
+    fn note_turning_on(&self, all: &[EventTriggers]) {
+        let turns_on = |row: &Row| row.verb == Verb::TraceOn;
+        let any = all.iter().any(|of| of.rows.iter().any(turns_on));
+        self.may_turn_on.store(any, Relaxed);
+        enable::try_record_tasks();
     }
 
     /// Adds a row, and has probes see it.
@@ -528,10 +540,7 @@ impl Instance {
         }
         all.retain(|of| !of.rows.is_empty());
         if turned_on {
-            let verbs = all.iter().flat_map(|of| of.rows.iter().map(|row| row.verb));
-            let any = verbs.into_iter().any(|verb| verb == Verb::TraceOn);
-            self.may_turn_on.store(any, Relaxed);
-            enable::try_record_tasks();
+            self.note_turning_on(all);
         }
     }
 
