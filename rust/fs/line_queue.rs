@@ -10,7 +10,14 @@ use super::{
     file::Step,
     text_file::give, //
 };
-use crate::output::Text;
+use crate::{
+    output::{
+        EventFormatter,
+        Style,
+        Text, //
+    },
+    text::graph::CpuState, //
+};
 use kernel::{
     iov::IovIterDest,
     prelude::*, //
@@ -48,6 +55,34 @@ impl WantedText {
     /// closed.
     pub(crate) fn is_too_long(self, before: usize, len: usize) -> bool {
         self.whole && len > self.bytes && (before != 0 || self.spliced)
+    }
+}
+
+/// What there was before a line was written.
+pub(super) struct TextBefore {
+    /// The bytes that there were.
+    pub(super) len: usize,
+    cpu: u32,
+    /// What the reader had seen of the calls of the CPU, if that changes.
+    seen: Option<CpuState>,
+}
+
+impl TextBefore {
+    /// Remembers that before a line of an event of `cpu` is written.
+    pub(super) fn of(cpu: u32, style: Style, maker: &EventFormatter, text: &Text) -> Self {
+        Self {
+            len: text.bytes().len(),
+            cpu,
+            seen: style.is_graph().then(|| maker.seen(cpu)),
+        }
+    }
+
+    /// Takes the line back, which no reader gets.
+    pub(super) fn restore(&self, maker: &mut EventFormatter, text: &mut Text) {
+        text.truncate(self.len);
+        if let Some(seen) = self.seen {
+            maker.go_back(self.cpu, seen);
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     },
     line_queue::{
         LineQueue,
+        TextBefore,
         WantedText, //
     },
     share,
@@ -56,10 +57,7 @@ use crate::{
         Text, //
     },
     text::{
-        graph::{
-            self,
-            CpuState, //
-        },
+        graph,
         options::Opt, //
     }, //
 };
@@ -209,32 +207,6 @@ enum LineStep {
     Last,
     /// With the next read.
     NoRoom,
-}
-
-/// What there was before a line was written.
-struct TextBefore {
-    len: usize,
-    cpu: u32,
-    /// What the reader had seen of the calls of the CPU, if that changes.
-    seen: Option<CpuState>,
-}
-
-impl TextBefore {
-    fn of(cpu: u32, style: Style, maker: &EventFormatter, text: &Text) -> Self {
-        Self {
-            len: text.bytes().len(),
-            cpu,
-            seen: style.is_graph().then(|| maker.seen(cpu)),
-        }
-    }
-
-    /// Takes the line back, which no reader gets.
-    fn restore(&self, maker: &mut EventFormatter, text: &mut Text) {
-        text.truncate(self.len);
-        if let Some(seen) = self.seen {
-            maker.go_back(self.cpu, seen);
-        }
-    }
 }
 
 impl TraceFile for Pipe {

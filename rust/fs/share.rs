@@ -18,7 +18,10 @@ use super::{
         Step,
         TraceFile,
     },
-    line_queue::LineQueue,
+    line_queue::{
+        LineQueue,
+        TextBefore, //
+    },
     style::style_of,
     text_file::no_memory,
     trace::{
@@ -47,7 +50,8 @@ use crate::{
     output::{
         EventFormatter,
         SeenEvent,
-        Style, //
+        Style,
+        Text, //
     }, //
 };
 use kernel::{
@@ -70,6 +74,7 @@ pub(crate) fn open(at: &FileIdentity<'_>, maker: EventFormatter) -> Result<KBox<
         cpus,
         progress: all,
         lines: LineQueue::new(),
+        entry: None,
         delivered: false,
         last: at.inst.buffers().recorded_total(at.cpus()),
         drained: false,
@@ -84,6 +89,8 @@ struct Share {
     /// The progress of the reader on each of these CPUs.
     progress: KVec<Progress>,
     lines: LineQueue,
+    /// The one that was passed last, if it has no line yet.
+    entry: Option<PassedEntry>,
     /// The user got something: from now on the end of tracing is the end of the file.
     delivered: bool,
     /// The mark when events were looked for last.
@@ -92,12 +99,24 @@ struct Share {
     drained: bool,
 }
 
+/// The entry of a function that was passed: its line depends on the event after it.
+struct PassedEntry {
+    /// The place of its CPU.
+    place: usize,
+    stamp: u64,
+    record: RecordCopy,
+    /// Events that were missed before it.
+    missed: u64,
+}
+
 impl Share {
     /// Makes the text of the next events, at least `wanted` bytes if there are that many.
     fn fill(&mut self, at: &FileIdentity<'_>, wanted: usize) -> Result {
         let style = style_of(at.inst);
         self.set_out(at)?;
-        // Time has passed since the last read.
+        // There was no memory for its line in the last read.
+        self.write_entry(at, style)?;
+        // Time has passed since that.
         let mut settled = SettledState::default();
         while self.lines.text().bytes().len() < wanted {
             let Some(place) = self.find(at, &mut settled)? else {
@@ -160,24 +179,24 @@ impl Share {
     }
 
     /// Writes the next event of the CPU at `place`, and passes it. Returns whether to look for
-    /// events again.
+    /// events again. After an error the text is as it was, and no event is left out.
     fn pass(&mut self, at: &FileIdentity<'_>, place: usize, style: Style) -> Result<bool> {
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(false);
         };
-        let text = self.lines.text();
-        let missed = core::mem::take(&mut cpu.missed);
-        self.maker
-            .write_lost(cpu.cpu, missed, text)
-            .map_err(no_memory)?;
         if let (Some(stamp), Some(record)) = (cpu.found(), cpu.record()) {
             if self.maker.waits_for_next(style, &record) {
-                let mut entry = RecordCopy::new();
-                entry.keep(record)?;
-                return match entry.record() {
-                    Some(entry) => self.pass_call(at, place, (stamp, entry), style),
-                    None => Ok(false),
-                };
+                let mut copy = RecordCopy::new();
+                copy.keep(record)?;
+                cpu.pass();
+                self.entry = Some(PassedEntry {
+                    place,
+                    stamp,
+                    record: copy,
+                    missed: core::mem::take(&mut cpu.missed),
+                });
+                self.write_entry(at, style)?;
+                return Ok(true);
             }
             let seen = SeenEvent {
                 cpu: cpu.cpu,
@@ -186,44 +205,65 @@ impl Share {
                 delay: None,
                 exit: None,
             };
-            self.maker
-                .write_event(style, &seen, text)
-                .map_err(no_memory)?;
+            let text = self.lines.text();
+            write_event(&mut self.maker, style, cpu.missed, &seen, text)?;
+            cpu.missed = 0;
         }
         cpu.pass();
         Ok(cpu.stamp().is_none())
     }
 
-    /// Writes the entry of a function, which is the next event of the CPU at `place`, and passes it; and
-    /// its exit if that is the event after it.
-    fn pass_call(
-        &mut self,
-        at: &FileIdentity<'_>,
-        place: usize,
-        (stamp, record): (u64, WholeRecord<'_>),
-        style: Style,
-    ) -> Result<bool> {
-        let Some(cpu) = self.cpus.get_mut(place) else {
-            return Ok(false);
+    /// Writes the entry of a function that was passed, if there is one; and its exit if that is the
+    /// next event of its CPU, which is passed then. After an error the entry stays.
+    fn write_entry(&mut self, at: &FileIdentity<'_>, style: Style) -> Result {
+        let Some(entry) = self.entry.take() else {
+            return Ok(());
         };
-        cpu.pass();
+        let written = self.write_call(at, style, &entry);
+        if written.is_err() {
+            self.entry = Some(entry);
+        }
+        written
+    }
+
+    fn write_call(&mut self, at: &FileIdentity<'_>, style: Style, entry: &PassedEntry) -> Result {
+        let (Some(cpu), Some(record)) = (self.cpus.get_mut(entry.place), entry.record.record())
+        else {
+            return Ok(());
+        };
         let leaf = cpu.exits(at.inst, &record)?;
         let seen = SeenEvent {
             cpu: cpu.cpu,
-            stamp,
+            stamp: entry.stamp,
             record,
             delay: None,
             exit: cpu.record().map(WholeRecord::bytes).filter(|_| leaf),
         };
         let text = self.lines.text();
-        self.maker
-            .write_event(style, &seen, text)
-            .map_err(no_memory)?;
+        write_event(&mut self.maker, style, entry.missed, &seen, text)?;
         if leaf {
             cpu.pass();
         }
-        Ok(true)
+        Ok(())
     }
+}
+
+/// Writes an event, and before it that `missed` ones were missed; after an error nothing.
+fn write_event(
+    maker: &mut EventFormatter,
+    style: Style,
+    missed: u64,
+    seen: &SeenEvent<'_>,
+    text: &mut Text,
+) -> Result {
+    let before = TextBefore::of(seen.cpu, style, maker, text);
+    let written = maker
+        .write_lost(seen.cpu, missed, text)
+        .and_then(|()| maker.write_event(style, seen, text));
+    if written.is_err() {
+        before.restore(maker, text);
+    }
+    written.map_err(no_memory)
 }
 
 impl TraceFile for Share {
@@ -260,6 +300,7 @@ impl TraceFile for Share {
             let _ = self.look(at);
         }
         let more = buffers.poll_recorded(at.cpus(), self.last, poller);
-        PollState::to_read(more || !self.drained || !self.lines.is_empty())
+        let unread = !self.lines.is_empty() || self.entry.is_some();
+        PollState::to_read(more || !self.drained || unread)
     }
 }
