@@ -6,9 +6,9 @@
 //! A read that begins at 0 sets out anew: header, then what has been recorded up to then. The reads
 //! that follow go on where the last one ended and keep only the text that was not asked for yet, so
 //! the file costs one copied sub-buffer per CPU, however long it is. A reader that goes back to
-//! another position gets a new text from there on. A reader that reads on after the end gets what
-//! was recorded since. A text is made of one bank to its end, also when a snapshot is taken
-//! meanwhile.
+//! another position gets a new text from there on, and so does one that was told of an error. A
+//! reader that reads on after the end gets what was recorded since. A text is made of one bank to
+//! its end, also when a snapshot is taken meanwhile.
 
 use super::{
     file::{
@@ -146,8 +146,14 @@ impl TraceFile for Trace {
             if reading.phase == Phase::Told && !at.spliced {
                 reading.set_out(at.inst);
             }
-            if !reading.go_on(at.inst, out.len().min(CHUNK))? {
-                return Ok(Step::Bytes(0));
+            match reading.go_on(at.inst, out.len().min(CHUNK)) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Step::Bytes(0)),
+                Err(error) => {
+                    // A line may be there in part, and an event that was passed may have none.
+                    self.reading = None;
+                    return Err(error);
+                }
             }
         }
     }
