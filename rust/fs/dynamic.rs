@@ -137,7 +137,7 @@ fn show_synthetic(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
 /// obeyed by itself.
 struct DynamicFile {
     file: ControlledEvents,
-    text: KBox<dyn TraceFile>,
+    text: TextFile,
 }
 
 /// Returns whether `name` means more than one function that can be traced.
@@ -170,7 +170,7 @@ impl DynamicFile {
         file: ControlledEvents,
         show: fn(&FileIdentity<'_>, &mut Text) -> Result,
     ) -> Result<KBox<dyn TraceFile>> {
-        let text = TextFile::show(show)?;
+        let text = TextFile::part(show);
         Ok(KBox::new(Self { file, text }, GFP_KERNEL)?)
     }
 
@@ -294,13 +294,15 @@ impl TraceFile for DynamicFile {
         }
     }
 
-    /// Obeys lines up to the first one that is refused, whose error it returns.
+    /// Obeys lines up to the first one that is refused, whose error it returns. As in ftrace the
+    /// position stays: a read that follows gives all of them, or those that have come since.
     fn write(
         &mut self,
         at: &FileIdentity<'_>,
         input: &mut UserSliceReader,
-        pos: &mut i64,
+        _pos: &mut i64,
     ) -> Result<usize> {
+        self.text.forget();
         let mut done = 0usize;
         // What was copied last and has no end yet.
         let mut rest = KVec::new();
@@ -339,7 +341,6 @@ impl TraceFile for DynamicFile {
                 return Err(too_long());
             }
         }
-        *pos = pos.saturating_add_unsigned(done as u64);
         Ok(done)
     }
 }

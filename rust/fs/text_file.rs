@@ -109,14 +109,27 @@ impl TextFile {
         Self::open(show, Some(change))
     }
 
-    fn open(show: Show, change: Option<TextChange>) -> Result<KBox<dyn TraceFile>> {
-        let file = Self {
+    /// A text that can be read, as a part of a file that is written in its own way.
+    pub(super) fn part(show: Show) -> Self {
+        Self {
             show,
-            change,
+            change: None,
             text: None,
             next: 0,
+        }
+    }
+
+    fn open(show: Show, change: Option<TextChange>) -> Result<KBox<dyn TraceFile>> {
+        let file = Self {
+            change,
+            ..Self::part(show)
         };
         Ok(KBox::new(file, GFP_KERNEL)?)
+    }
+
+    /// Has the next read make a new text: what is shown may be another one.
+    pub(super) fn forget(&mut self) {
+        self.text = None;
     }
 
     fn make(&self, at: &FileIdentity<'_>) -> Result<Text> {
@@ -168,7 +181,7 @@ impl TraceFile for TextFile {
         };
         *pos = pos.saturating_add_unsigned(moved as u64);
         // What is read after it is as it is now.
-        self.text = None;
+        self.forget();
         Ok(len)
     }
 }

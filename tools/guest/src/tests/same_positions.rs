@@ -2,6 +2,7 @@
 
 //! Where an open file stands after it was written or read to its end: the same as in tracefs.
 
+use super::dynamic::Tops;
 use super::golden::without_stamp;
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
@@ -14,6 +15,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 pub const TESTS: &[Test] = &[
     test("same.positions", 60, positions),
+    test("same.definitions_stay", 60, definitions_stay),
     test("same.trace_goes_on", 30, trace_goes_on),
 ];
 
@@ -115,6 +117,52 @@ fn positions(context: &Context) -> Check {
                 });
             }
         }
+    }
+    report.finish()
+}
+
+/// Files of definitions, and two lines for each.
+const DEFINITIONS: &[(&str, [&str; 2])] = &[
+    (
+        "kprobe_events",
+        ["p:rtgpos/one vfs_read\n", "p:rtgpos/two vfs_write\n"],
+    ),
+    (
+        "dynamic_events",
+        ["p:rtgpos/one vfs_read\n", "p:rtgpos/two vfs_write\n"],
+    ),
+    (
+        "synthetic_events",
+        ["rtg_one u64 lat\n", "rtg_two int pid; u64 lat\n"],
+    ),
+];
+
+/// A write of definitions leaves the position where it is: a reader gets all of them, or those that
+/// have come since.
+fn definitions_stay(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    let mut report = Report::default();
+    for (name, lines) in DEFINITIONS {
+        let mut seen = Vec::new();
+        for tree in tops.trees() {
+            let path = tree.file(name);
+            let open = OpenOptions::new().read(true).write(true).open(&path);
+            let mut file = open.map_err(|e| format!("{}: {e}", tree.shown(name)))?;
+            let mut steps = Vec::new();
+            for line in lines {
+                let written = file.write(line.as_bytes()).map_err(Errno::from);
+                let mut bytes = [0; 1000];
+                let read = file.read(&mut bytes).map_err(Errno::from);
+                let text = String::from_utf8_lossy(&bytes[..read.unwrap_or(0)]).into_owned();
+                let after = file.stream_position().map_err(Errno::from);
+                steps.push((written, text, after));
+            }
+            seen.push(steps);
+        }
+        report.expect(seen[0] == seen[1], || {
+            format!("{name}: {:?}, tracefs {:?}", seen[0], seen[1])
+        });
+        tops.clear();
     }
     report.finish()
 }
