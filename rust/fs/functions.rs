@@ -9,6 +9,7 @@ use super::{
         Handler::{
             Knob,
             List, //
+            Moving,
             Own,
         },
         Step,
@@ -18,6 +19,7 @@ use super::{
     text_file::{
         command,
         no_memory,
+        PositionMove,
         TextFile, //
     },
     tree::{
@@ -118,7 +120,11 @@ static OF_CALLS: &[TreeEntry] = &[
     entry(
         c"tracing_thresh",
         Everywhere,
-        File(Knob(graph::show_threshold, graph::store_threshold)),
+        File(Moving(
+            graph::show_threshold,
+            graph::store_threshold,
+            PositionMove::Not,
+        )),
     ),
 ];
 

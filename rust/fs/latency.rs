@@ -10,9 +10,11 @@ use super::{
         FileNode,
         Handler::{
             Knob,
+            Moving,
             Own,
             Word, //
-        }, //
+        },
+        TraceFile, //
     },
     graph::{
         us_of,
@@ -22,7 +24,9 @@ use super::{
     superblock::TYPE,
     text_file::{
         no_memory,
-        refused, //
+        refused,
+        PositionMove::Not,
+        TextFile, //
     },
     tree::{
         entry,
@@ -35,7 +39,9 @@ use super::{
             Everywhere,
             TopOnly, //
         },
-        TreeEntry, READ,
+        TreeEntry,
+        READ,
+        WRITE, //
     },
 };
 use crate::{
@@ -85,8 +91,8 @@ static ENTRIES: &[TreeEntry] = &[
             "hwlat_detector/",
             &[
                 (c"mode", Word(show_mode, store_mode)),
-                (c"width", Knob(show_width, store_width)),
-                (c"window", Knob(show_window, store_window)),
+                (c"width", Moving(show_width, store_width, Not)),
+                (c"window", Moving(show_window, store_window, Not)),
             ],
         ),
     ),
@@ -107,20 +113,23 @@ static ENTRIES: &[TreeEntry] = &[
         CpuFolder(
             "osnoise/",
             &[
-                (c"cpus", Knob(show_cpus, store_cpus)),
-                (c"options", Knob(show_options, store_options)),
-                (c"period_us", Knob(show_period, store_period)),
-                (c"print_stack", Knob(show_print_stack, store_print_stack)),
-                (c"runtime_us", Knob(show_runtime, store_runtime)),
+                (c"cpus", Moving(show_cpus, store_cpus, Not)),
+                (c"options", Own(WRITE, FileKind::Lines, open_options)),
+                (c"period_us", Moving(show_period, store_period, Not)),
+                (
+                    c"print_stack",
+                    Moving(show_print_stack, store_print_stack, Not),
+                ),
+                (c"runtime_us", Moving(show_runtime, store_runtime, Not)),
                 (
                     c"stop_tracing_total_us",
-                    Knob(show_stop_total, store_stop_total),
+                    Moving(show_stop_total, store_stop_total, Not),
                 ),
-                (c"stop_tracing_us", Knob(show_stop, store_stop)),
-                (c"timerlat_align_us", Knob(show_align, store_align)),
+                (c"stop_tracing_us", Moving(show_stop, store_stop, Not)),
+                (c"timerlat_align_us", Moving(show_align, store_align, Not)),
                 (
                     c"timerlat_period_us",
-                    Knob(show_tick_period, store_tick_period),
+                    Moving(show_tick_period, store_tick_period, Not),
                 ),
             ],
             "osnoise/per_cpu/cpuN/",
@@ -130,7 +139,7 @@ static ENTRIES: &[TreeEntry] = &[
     entry(
         MAX_LATENCY,
         Everywhere,
-        File(Knob(show_max_latency, store_max_latency)),
+        File(Moving(show_max_latency, store_max_latency, Not)),
     ),
 ];
 
@@ -210,6 +219,11 @@ fn store_cpus(_at: &FileIdentity<'_>, command: &[u8]) -> Result {
 /// `osnoise/options`.
 fn show_options(_at: &FileIdentity<'_>, text: &mut Text) -> Result {
     workload::options().write_list(text).map_err(no_memory)
+}
+
+/// Opens `osnoise/options`.
+fn open_options(_at: &FileIdentity<'_>) -> Result<KBox<dyn TraceFile>> {
+    TextFile::knob(show_options, store_options, Not)
 }
 
 /// `osnoise/options`.

@@ -16,6 +16,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 pub const TESTS: &[Test] = &[
     test("same.positions", 60, positions),
     test("same.definitions_stay", 60, definitions_stay),
+    test("same.settings_stay", 30, settings_stay),
     test("same.trace_goes_on", 30, trace_goes_on),
 ];
 
@@ -137,6 +138,24 @@ const DEFINITIONS: &[(&str, [&str; 2])] = &[
     ),
 ];
 
+/// Opens a file for both, at its beginning.
+fn open_both(tree: &Tree, name: &str) -> Check<File> {
+    let open = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(tree.file(name));
+    open.map_err(|e| format!("{}: {e}", tree.shown(name)))
+}
+
+/// The result of a write, and what one read gives after it.
+fn write_and_read(file: &mut File, text: &str) -> (Op<usize>, String) {
+    let written = file.write(text.as_bytes()).map_err(Errno::from);
+    let mut bytes = [0; 1000];
+    let read = file.read(&mut bytes).unwrap_or(0);
+    let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+    (written, text)
+}
+
 /// A write of definitions leaves the position where it is: a reader gets all of them, or those that
 /// have come since.
 fn definitions_stay(context: &Context) -> Check {
@@ -145,24 +164,50 @@ fn definitions_stay(context: &Context) -> Check {
     for (name, lines) in DEFINITIONS {
         let mut seen = Vec::new();
         for tree in tops.trees() {
-            let path = tree.file(name);
-            let open = OpenOptions::new().read(true).write(true).open(&path);
-            let mut file = open.map_err(|e| format!("{}: {e}", tree.shown(name)))?;
-            let mut steps = Vec::new();
-            for line in lines {
-                let written = file.write(line.as_bytes()).map_err(Errno::from);
-                let mut bytes = [0; 1000];
-                let read = file.read(&mut bytes).map_err(Errno::from);
-                let text = String::from_utf8_lossy(&bytes[..read.unwrap_or(0)]).into_owned();
-                let after = file.stream_position().map_err(Errno::from);
-                steps.push((written, text, after));
-            }
-            seen.push(steps);
+            let mut file = open_both(tree, name)?;
+            seen.push(lines.map(|line| write_and_read(&mut file, line)));
         }
         report.expect(seen[0] == seen[1], || {
             format!("{name}: {:?}, tracefs {:?}", seen[0], seen[1])
         });
         tops.clear();
+    }
+    report.finish()
+}
+
+/// Settings that are no part of an instance in tracefs.
+const SETTINGS: &[&str] = &[
+    "tracing_thresh",
+    "tracing_max_latency",
+    "hwlat_detector/width",
+    "hwlat_detector/window",
+    "osnoise/cpus",
+    "osnoise/period_us",
+    "osnoise/print_stack",
+    "osnoise/runtime_us",
+    "osnoise/stop_tracing_total_us",
+    "osnoise/stop_tracing_us",
+    "osnoise/timerlat_align_us",
+    "osnoise/timerlat_period_us",
+];
+
+/// A write of a setting leaves the position where it is, too: a reader gets all of the text.
+fn settings_stay(context: &Context) -> Check {
+    let mut report = Report::default();
+    for tree in [Tree::at(&context.root), Tree::at(&context.reference)] {
+        let same = |name: &&'static str| -> Check<_> { Ok((*name, tree.get(name)?)) };
+        let there = SETTINGS.iter().filter(|name| tree.exists(name));
+        let mut writes: Vec<_> = there.map(same).collect::<Check<_>>()?;
+        if tree.exists("osnoise/options") {
+            writes.push(("osnoise/options", "DEFAULTS\n".to_string()));
+        }
+        for (name, text) in writes {
+            let found = write_and_read(&mut open_both(&tree, name)?, &text);
+            let wanted = (Ok(text.len()), tree.get(name)?);
+            report.expect(found == wanted, || {
+                format!("{}: {found:?}, not {wanted:?}", tree.shown(name))
+            });
+        }
     }
     report.finish()
 }
