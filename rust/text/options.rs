@@ -31,7 +31,7 @@ pub(crate) enum Owner {
     Ftrace,
     /// Instances of rtrace only.
     Rtrace,
-    /// The tracer `nop`: the option is the same in all instances.
+    /// The tracer `nop`: the option is the same in all instances, and each lists it while it has the tracer.
     Nop,
     /// The tracer `function_graph`: each instance has it for itself, and lists it while it has the tracer.
     Graph,
@@ -219,8 +219,8 @@ impl Opt {
     /// Returns whether `trace_options` of an instance has it whose tracer owns the options of `tracer`.
     pub(crate) fn is_listed(self, tracer: Option<Owner>) -> bool {
         match self.owner() {
-            Owner::Graph | Owner::Function => tracer == Some(self.owner()),
-            _ => true,
+            Owner::Ftrace | Owner::Rtrace => true,
+            owner => tracer == Some(owner),
         }
     }
 
@@ -327,7 +327,7 @@ mod tests {
         let mut text = String::new();
         let set = OptionSet::DEFAULT.with(Opt::Overwrite, false);
 
-        set.write_list(None, &mut text).unwrap();
+        set.write_list(Some(Owner::Nop), &mut text).unwrap();
         // As a stock kernel shows it, without the options that rtrace does not offer.
         let list =
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
@@ -344,12 +344,17 @@ mod tests {
                      nofuncgraph-retval-hex\nnofuncgraph-retaddr\nnofuncgraph-args\nsleep-time\nnofuncgraph-errors\n\
                      nofuncgraph-stack\n";
         assert!(
-            text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
+            text.contains(&format!("\ngraph-time\n{graph}nopipe-share\n")),
             "{text}"
         );
         set.write_list(Some(Owner::Function), &mut text).unwrap();
         let own = "nofunc_stack_trace\nnofunc-no-repeats\nnofunc-args\nnofunc-once\n";
         assert!(text.contains(own), "{text}");
+        assert!(!text.contains("test_nop"), "{text}");
+
+        let mut text = String::new();
+        set.write_list(None, &mut text).unwrap();
+        assert!(text.ends_with("\ngraph-time\nnopipe-share\nnoevent-counts\n"));
     }
 
     #[test]

@@ -59,6 +59,8 @@ fn options(context: &Context) -> Check {
             text += &format!("{option} {:?}\n", tree.get(&format!("options/{option}"))?);
         }
         let listed = tree.get("trace_options")?;
+        // They are those of the tracer `nop`.
+        text += &format!("{}\n", listed.contains("test_nop_accept"));
         let ours = |line: &&str| options.iter().any(|option| line.ends_with(option));
         Ok(text + &listed.lines().filter(ours).collect::<Vec<_>>().join(" "))
     };
@@ -89,6 +91,9 @@ fn options(context: &Context) -> Check {
         }
         compare(&format!("start with {set}"), &|tree| {
             format!("{:?}", tree.write("current_tracer", b"function"))
+        })?;
+        compare("an option of nop", &|tree| {
+            format!("{:?}", tree.write("trace_options", b"notest_nop_accept"))
         })?;
         for option in &options {
             for word in [option.to_string(), format!("no{option}")] {
