@@ -261,6 +261,13 @@ impl TraceFile for FilterFile {
         input: &mut UserSliceReader,
         pos: &mut i64,
     ) -> Result<usize> {
+        if input.is_empty() {
+            return Ok(0);
+        }
+        if *pos == 0 {
+            // As in ftrace: what is written at the beginning continues no word.
+            self.word.clear();
+        }
         let bytes = command(input)?;
         let separates = |byte: &u8| *byte == 0 || word::is_space(*byte);
         let spaces = match self.word.is_empty() {

@@ -12,11 +12,13 @@ use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::LazyLock;
 
 pub const TESTS: &[Test] = &[
     test("functions.lists", 60, lists),
     test("functions.words", 240, words),
+    test("functions.pieces", 60, pieces),
     test("functions.lines", 120, lines),
     test("functions.instances", 60, instances),
     test("functions.ends", 60, ends),
@@ -151,6 +153,49 @@ fn words(context: &Context) -> Check {
                 let result = same(&own, &reference, file);
                 report.collect(result.map_err(|e| format!("{truncate} {name:.60}: {e:.300}")));
             }
+        }
+        for tree in [&own, &reference] {
+            tree.empty(file)?;
+        }
+    }
+    report.finish()
+}
+
+/// Words in several writes, those with a place at a position: the same answers and the same selection.
+fn pieces(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let mut report = Report::default();
+    type Piece = (&'static str, Option<u64>);
+    let rows: &[&[Piece]] = &[
+        &[("vfs_re", None), ("ad\n", None)],
+        &[("vfs_re", None), ("ad", None), (" vfs_write", None)],
+        &[("vfs_re", None), ("vfs_open\n", Some(0))],
+        &[("vfs_re", None), ("vfs_open", Some(0))],
+        &[("vfs_re", None), ("ad\n", Some(3))],
+        &[("vfs_re", Some(0)), ("ad\n", None)],
+        &[("vfs_re", Some(5)), ("ad\n", Some(5))],
+        &[("vfs_read", Some(0)), ("", Some(0)), (" ", Some(1))],
+        &[("vfs_read", None), (" ", Some(0))],
+    ];
+    for file in [FILTER, NOTRACE] {
+        for row in rows {
+            let write = |tree: &Tree| -> Check<Vec<Op<usize>>> {
+                tree.empty(file)?;
+                let open = tree.open_write(file).map_err(|e| format!("{file}: {e}"))?;
+                let write = |(text, at): &Piece| -> Op<usize> {
+                    match at {
+                        Some(at) => Ok(open.write_at(text.as_bytes(), *at)?),
+                        None => Ok((&open).write(text.as_bytes())?),
+                    }
+                };
+                Ok(row.iter().map(write).collect())
+            };
+            let (found, wanted) = (write(&own)?, write(&reference)?);
+            report.expect(found == wanted, || {
+                format!("{file} <- {row:?}: {found:?}, tracefs {wanted:?}")
+            });
+            let result = same(&own, &reference, file);
+            report.collect(result.map_err(|e| format!("{row:?}: {e:.300}")));
         }
         for tree in [&own, &reference] {
             tree.empty(file)?;
