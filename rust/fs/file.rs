@@ -89,8 +89,6 @@ pub(crate) struct FileIdentity<'a> {
     pub(crate) arg: Arg,
     /// The file is open for reading.
     pub(crate) reads: bool,
-    /// What is read goes into a pipe.
-    pub(crate) spliced: bool,
 }
 
 impl FileIdentity<'_> {
@@ -134,6 +132,17 @@ pub(crate) trait TraceFile: Send {
         _pos: &mut i64,
     ) -> Result<Step> {
         Err(EINVAL)
+    }
+
+    /// As [`Self::read`], where `spliced` says that `out` is a pipe. For the files that ask.
+    fn read_into(
+        &mut self,
+        at: &FileIdentity<'_>,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+        _spliced: bool,
+    ) -> Result<Step> {
+        self.read(at, out, pos)
     }
 
     /// Obeys one command; returns how many bytes of it were used.

@@ -84,7 +84,6 @@ impl OpenFile {
             inst: &node.inst,
             arg: node.arg,
             reads,
-            spliced: false,
         })?;
         let open = KBox::pin_init(
             pin_init!(Self {
@@ -109,7 +108,6 @@ impl OpenFile {
             inst: &self.inst,
             arg: self.arg,
             reads: self.reads,
-            spliced: false,
         }
     }
 
@@ -125,16 +123,13 @@ impl OpenFile {
         if out.is_empty() {
             return Ok(0);
         }
-        let at = FileIdentity {
-            spliced,
-            ..self.at()
-        };
+        let at = self.at();
         let mut last = false;
         loop {
             let nudges = self.nudges.load(Relaxed);
             let (step, mark) = {
                 let mut file = self.file.lock();
-                (file.read(&at, out, pos)?, file.mark())
+                (file.read_into(&at, out, pos, spliced)?, file.mark())
             };
             let want = match step {
                 Step::Bytes(bytes) => return Ok(bytes),

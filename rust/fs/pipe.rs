@@ -210,13 +210,14 @@ enum LineStep {
 }
 
 impl TraceFile for Pipe {
-    fn read(
+    fn read_into(
         &mut self,
         at: &FileIdentity<'_>,
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
+        spliced: bool,
     ) -> Result<Step> {
-        let too_long = match self.lines.wants(out, at.spliced) {
+        let too_long = match self.lines.wants(out, spliced) {
             Some(wanted) => self.fill(at.inst, wanted)?,
             None => false,
         };
@@ -231,7 +232,7 @@ impl TraceFile for Pipe {
             }));
         }
         self.delivered = true;
-        self.lines.give(out, at.spliced, pos)
+        self.lines.give(out, spliced, pos)
     }
 
     fn ready(&mut self, at: &FileIdentity<'_>, poller: &Poller<'_>) -> PollState {

@@ -267,13 +267,14 @@ fn write_event(
 }
 
 impl TraceFile for Share {
-    fn read(
+    fn read_into(
         &mut self,
         at: &FileIdentity<'_>,
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
+        spliced: bool,
     ) -> Result<Step> {
-        if let Some(wanted) = self.lines.wants(out, at.spliced) {
+        if let Some(wanted) = self.lines.wants(out, spliced) {
             self.fill(at, wanted.bytes)?;
         }
         if self.lines.is_empty() {
@@ -284,7 +285,7 @@ impl TraceFile for Share {
             }));
         }
         self.delivered = true;
-        self.lines.give(out, at.spliced, pos)
+        self.lines.give(out, spliced, pos)
     }
 
     fn mark(&self) -> Option<RecordedTotal> {

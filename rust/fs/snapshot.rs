@@ -51,16 +51,17 @@ impl SnapshotFile {
 }
 
 impl TraceFile for SnapshotFile {
-    fn read(
+    fn read_into(
         &mut self,
         at: &FileIdentity<'_>,
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
+        spliced: bool,
     ) -> Result<Step> {
         if at.inst.keeps_maximum() {
             return Err(EBUSY);
         }
-        self.text.read(at, out, pos)
+        self.text.read_into(at, out, pos, spliced)
     }
 
     fn write(

@@ -121,11 +121,12 @@ impl Trace {
 }
 
 impl TraceFile for Trace {
-    fn read(
+    fn read_into(
         &mut self,
         at: &FileIdentity<'_>,
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
+        spliced: bool,
     ) -> Result<Step> {
         let wanted = u64::try_from(*pos).map_err(|_| EINVAL)?;
         let reading = match &mut self.reading {
@@ -143,7 +144,7 @@ impl TraceFile for Trace {
             }
             // A splicing reader looks for the end again after each end, and looking can be an
             // event.
-            if reading.phase == Phase::Told && !at.spliced {
+            if reading.phase == Phase::Told && !spliced {
                 reading.set_out(at.inst);
             }
             match reading.go_on(at.inst, out.len().min(CHUNK)) {
