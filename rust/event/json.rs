@@ -48,8 +48,6 @@ enum NumberForm {
 enum Content {
     /// A string.
     Text,
-    /// Strings, each with a word of its own in the field that says where it is.
-    Texts,
     /// One number.
     Number(NumberForm),
     /// Numbers of that many bytes each: 1, 2, 4 or 8.
@@ -58,10 +56,19 @@ enum Content {
     Opaque,
 }
 
+/// What a field has.
+#[derive(Clone, Copy)]
+enum MemberForm {
+    /// Bytes at one place.
+    One(Content),
+    /// Strings, each with a word of its own in the field that says where it is.
+    Texts,
+}
+
 /// What is written of a field: all that its line in a format says, but for the name.
 #[derive(Clone, Copy)]
 pub(crate) struct Member {
-    content: Content,
+    form: MemberForm,
     /// Where the bytes are; `None` for all bytes from the offset to the end of the record.
     location: Option<Location>,
     offset: u32,
@@ -130,12 +137,12 @@ impl Member {
         // The elements of a dynamic array of longs are addresses, if they look like some: a stack.
         let signed =
             signed != 0 && (location == Location::Inline || !ty.trim_ascii().ends_with("long"));
-        let content = match Content::of(ty.trim_ascii(), count, size, signed) {
-            Content::Text if are_many => Content::Texts,
-            content => content,
+        let form = match Content::of(ty.trim_ascii(), count, size, signed) {
+            Content::Text if are_many => MemberForm::Texts,
+            content => MemberForm::One(content),
         };
         let member = Self {
-            content,
+            form,
             location: (!open_end).then_some(location),
             offset,
             size,
@@ -170,14 +177,15 @@ impl Member {
 
     /// Writes the field's value in `record`.
     fn write<W: ByteWrite>(&self, record: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
-        if let Content::Texts = self.content {
-            return self.write_texts(record, out);
-        }
+        let content = match self.form {
+            MemberForm::One(content) => content,
+            MemberForm::Texts => return self.write_texts(record, out),
+        };
         let Some(bytes) = self.bytes(record) else {
             return out.write_str("null");
         };
-        match self.content {
-            Content::Text | Content::Texts => json::write_string(word::c_string(bytes), out),
+        match content {
+            Content::Text => json::write_string(word::c_string(bytes), out),
             Content::Opaque => json::write_hex(bytes, out),
             Content::Number(form) => form.write(bytes, address, out),
             Content::Numbers(form, width) => {
