@@ -58,6 +58,10 @@ use kernel::{
 
 /// A line has at most so many bytes, with the one that ends it.
 const LONGEST_LINE: usize = 4095;
+/// Without that one.
+const LONGEST_TEXT: usize = LONGEST_LINE - 1;
+/// The author in `error_log` of what is of no kind.
+const AUTHOR: &str = "dynevent";
 
 /// The files of any kernel.
 static ENTRIES: &[TreeEntry] = &[
@@ -206,12 +210,7 @@ impl DynamicFile {
             return Ok(());
         }
         let text = core::str::from_utf8(&joined).map_err(|wrong| {
-            let refused = CommandRefusal {
-                author: "dynevent",
-                error: "Not UTF-8",
-                at: wrong.valid_up_to(),
-            };
-            at.inst.errors().add(refused, &joined);
+            log(at, (AUTHOR, "Not UTF-8", wrong.valid_up_to()), &joined);
             EINVAL
         })?;
         if is_deletion {
@@ -220,13 +219,8 @@ impl DynamicFile {
         let obeyed = dynamic::obey(self.file, text, &is_ambiguous);
         let is_of_a_kind = obeyed.map_err(|refused| {
             for entry in refused.entries.into_iter().flatten() {
-                let refused = CommandRefusal {
-                    author: entry.author,
-                    error: entry.error,
-                    at: entry.at,
-                };
                 let command = joined.get(entry.from..).unwrap_or_default();
-                at.inst.errors().add(refused, command);
+                log(at, (entry.author, entry.error, entry.at), command);
             }
             refused.error
         })?;
@@ -234,12 +228,7 @@ impl DynamicFile {
             return Ok(());
         }
         if self.file == ControlledEvents::All {
-            let refused = CommandRefusal {
-                author: "dynevent",
-                error: "No matching dynamic event type",
-                at: 0,
-            };
-            at.inst.errors().add(refused, line);
+            log(at, (AUTHOR, "No matching dynamic event type", 0), line);
         }
         Err(EINVAL)
     }
@@ -247,8 +236,22 @@ impl DynamicFile {
 
 /// Says that a line is too long, and returns the error.
 fn too_long() -> Error {
-    pr_warn!("Line length is too long: Should be less than 4094\n");
+    pr_warn!("Line length is too long: Should be less than {LONGEST_TEXT}\n");
     EINVAL
+}
+
+/// Tells `error_log` that `command` was refused: the author, the error, and where the caret is.
+fn log(
+    at: &FileIdentity<'_>,
+    (author, error, place): (&'static str, &'static str, usize),
+    command: &[u8],
+) {
+    let refused = CommandRefusal {
+        author,
+        error,
+        at: place,
+    };
+    at.inst.errors().add(refused, command);
 }
 
 /// Tells `error_log` why a line of a synthetic event was refused.
@@ -259,12 +262,11 @@ fn told(at: &FileIdentity<'_>, command: &[u8], result: Result<(), LineRefusal>) 
         Err(LineRefusal::Refused(refusal)) => (EINVAL, refusal),
         Err(LineRefusal::Exists(refusal)) => (EEXIST, refusal),
     };
-    let refused = CommandRefusal {
-        author: "synthetic_events",
-        error: refusal.error.text(),
-        at: refusal.at,
-    };
-    at.inst.errors().add(refused, command);
+    log(
+        at,
+        ("synthetic_events", refusal.error.text(), refusal.at),
+        command,
+    );
     Err(error)
 }
 
