@@ -275,7 +275,7 @@ impl TraceFile for SetEvent {
         let len = input.len();
         let command = command(input)?;
         let (word, mut used) = next_word(&command).map_err(refused)?;
-        if used == command.len() && used < len {
+        if command.ends_with(word) && used == command.len() && used < len {
             // The word may go on after what was copied: it comes first in the next write.
             used = used.saturating_sub(word.len());
         } else if !word.is_empty() {

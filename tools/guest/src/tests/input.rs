@@ -18,7 +18,7 @@ use crate::errno::*;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 pub const TESTS: &[Test] = &[
@@ -32,6 +32,7 @@ pub const TESTS: &[Test] = &[
     test("input.pieces", 30, pieces),
     test("input.seeks", 20, seeks),
     test("input.truncation", 20, truncation),
+    test("input.far_words", 30, far_words),
 ];
 
 /// (file, input, answer, why rtracefs does not answer as tracefs does)
@@ -489,6 +490,28 @@ fn truncation(context: &Context) -> Check {
             .count();
         report.expect(left == 0, || {
             format!("{}: the marker is still there", tree.shown("trace"))
+        });
+    }
+    report.finish()
+}
+
+/// A word after so many blanks that it ends about where the first copy of the write does.
+fn far_words(context: &Context) -> Check {
+    const WORD: &str = "sched:sched_kthread_stop";
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for end in 4090..4100 {
+        let text = format!("{WORD:>end$}\n \n");
+        let write = |tree: &Tree| -> Check<String> {
+            tree.empty("set_event")?;
+            let open = tree.open_write("set_event");
+            let mut file = open.map_err(|e| format!("open: {e}"))?;
+            let written = file.write_all(text.as_bytes()).map_err(Errno::from);
+            Ok(format!("{written:?}, {:?}", tree.get("set_event")?))
+        };
+        let (found, wanted) = (write(&own)?, write(&reference)?);
+        report.expect(found == wanted, || {
+            format!("a word that ends at {end}: {found}, tracefs {wanted}")
         });
     }
     report.finish()
