@@ -295,11 +295,11 @@ pub(crate) struct FileNode {
 pub(crate) enum FileKind {
     /// A text, read at any position.
     Text,
-    /// A text that can be polled.
-    Watched,
     /// A text that is made line by line: it has no end to be found by `lseek`, and is not written at a position:
     /// `pwrite` is ESPIPE.
     Lines,
+    /// The same, which can be polled and is not written.
+    Watched,
     /// The same, where one that was opened for writing alone has no position but 0, which `pwrite` does not refuse.
     LinesRead,
     /// A stream of events: no position, can be polled.
@@ -343,6 +343,10 @@ impl FileKind {
             llseek: Some(seek_lines_read),
             ..*TEXT
         };
+        const WATCHED: &bindings::file_operations = &bindings::file_operations {
+            poll: Some(poll),
+            ..*LIST
+        };
         const STREAM: &bindings::file_operations = &bindings::file_operations {
             poll: Some(poll),
             ..*SHOWN
@@ -375,7 +379,8 @@ impl FileKind {
             FileKind::Lines if writes => LINES,
             FileKind::Lines => LIST,
             FileKind::LinesRead => LINES_READ,
-            FileKind::Watched | FileKind::Stream => STREAM,
+            FileKind::Watched => WATCHED,
+            FileKind::Stream => STREAM,
             FileKind::Raw => RAW,
             FileKind::Sink => SINK,
             FileKind::Records => RECORDS,
@@ -489,9 +494,9 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
             .handler
             .map(Handler::kind)
         {
-            None | Some(FileKind::Text | FileKind::Watched | FileKind::Records) => return Ok(0),
+            None | Some(FileKind::Text | FileKind::Records) => return Ok(0),
             Some(FileKind::LinesRead) if !reads => return Ok(0),
-            Some(FileKind::Lines | FileKind::LinesRead) => c::rt_forbid_pwrite,
+            Some(FileKind::Lines | FileKind::LinesRead | FileKind::Watched) => c::rt_forbid_pwrite,
             Some(FileKind::Stream | FileKind::Raw) => c::nonseekable_open,
             Some(FileKind::Sink) => c::stream_open,
         };

@@ -72,7 +72,7 @@ static ENTRIES: &[TreeEntry] = &[
         CpuFiles(
             ("trace_stat/", c"functionN"),
             "function",
-            Own(WRITE, FileKind::Text, open),
+            Own(WRITE, FileKind::Lines, open),
         ),
     ),
 ];

@@ -419,7 +419,9 @@ fn pieces(context: &Context) -> Check {
 fn seeks(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
-    for file in TEXTS {
+    const HIST: &str = "events/sched/sched_switch/hist";
+    let hist = Some(&HIST).filter(|file| reference.exists(file));
+    for file in TEXTS.iter().chain(hist) {
         let look = |tree: &Tree| -> Op<Vec<Op<String>>> {
             let mut input = tree.open(file)?;
             let mut found = Vec::new();
@@ -436,6 +438,7 @@ fn seeks(context: &Context) -> Check {
                 SeekFrom::Start(0),
                 SeekFrom::Start(1),
                 SeekFrom::Current(-5),
+                SeekFrom::End(0),
             ] {
                 found.push(input.seek(to).map(|n| n.to_string()).map_err(Errno::from));
             }
