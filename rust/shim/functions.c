@@ -4,6 +4,7 @@
 #include <linux/dcache.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/fs_context.h>
 #include <linux/ftrace.h>
 #include <linux/irqflags.h>
 #include <linux/module.h>
@@ -114,12 +115,35 @@ void rt_irqs_restore(unsigned long flags)
 	raw_local_irq_restore(flags);
 }
 
+/* Takes the root as vfs_get_tree() does, and its superblock, of which there is one. */
+static void rt_take_root(struct super_block *sb, void *context)
+{
+	struct fs_context *fc = context;
+
+	if (fc->root)
+		return;
+	atomic_inc(&sb->s_active);
+	fc->root = dget(sb->s_root);
+}
+
 struct vfsmount *rt_tracefs_mount(void)
 {
-	struct file_system_type *type = get_fs_type("tracefs");
-
 	/* It is no module, so there is no reference to be given back. */
-	return type ? kern_mount(type) : ERR_PTR(-ENODEV);
+	struct file_system_type *type = get_fs_type("tracefs");
+	struct vfsmount *mount = ERR_PTR(-ENODEV);
+	struct fs_context *fc;
+
+	if (!type)
+		return mount;
+	fc = fs_context_for_mount(type, SB_KERNMOUNT);
+	if (IS_ERR(fc))
+		return ERR_CAST(fc);
+	/* Not by kern_mount(): tracefs would forget what its other mounts have set. */
+	iterate_supers_type(type, rt_take_root, fc);
+	if (fc->root)
+		mount = vfs_create_mount(fc);
+	put_fs_context(fc);
+	return mount;
 }
 
 struct dentry *rt_lookup(struct vfsmount *mount, const char *name)

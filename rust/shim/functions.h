@@ -81,7 +81,11 @@ bool rt_is_trampoline(unsigned long address);
 unsigned long rt_irqs_off(void);
 void rt_irqs_restore(unsigned long flags);
 
-/* Two functions: mounts the kernel's tracefs, for no user to see. */
+/*
+ * Members of structures: mounts the kernel's tracefs, for no user to see, and changes
+ * nothing of it. -ENODEV where the kernel has none. Not for a task that ends, which has
+ * no namespaces.
+ */
 struct vfsmount *rt_tracefs_mount(void);
 
 /* A macro, and members: looks up a name in the root of that. */

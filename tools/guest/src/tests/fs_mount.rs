@@ -17,6 +17,7 @@ use std::time::Duration;
 pub const TESTS: &[Test] = &[
     test("fs.mount_options", 60, mount_options),
     test("fs.second_mount", 20, second_mount),
+    test("fs.options_of_tracefs", 60, options_of_tracefs),
     test("fs.umount_keeps_instances", 20, umount_keeps_instances),
     test("fs.unload_refused", 60, unload_refused),
     test("fs.first_size", 60, first_size),
@@ -139,6 +140,33 @@ fn second_mount(context: &Context) -> Check {
     let result = check();
     sys::umount(place, 0).map_err(|e| format!("umount: {e}"))?;
     result
+}
+
+/// What the kernel's tracefs was mounted with stays when the module is loaded and reads there.
+fn options_of_tracefs(context: &Context) -> Check {
+    if !context.is_rtracefs() || !sys::traces_functions() {
+        skip!("nothing is read in tracefs");
+    }
+    let line = || -> Check<String> {
+        let mounts = std::fs::read_to_string("/proc/mounts").map_err(|e| e.to_string())?;
+        let place = Some(context.reference.as_path());
+        let mut lines = mounts.lines();
+        let line = lines.find(|line| line.split(' ').nth(1).map(Path::new) == place);
+        Ok(line.unwrap_or_default().to_string())
+    };
+    ensure_eq!(remount(&context.reference, "mode=711"), Ok(()), "remount");
+    let look = || -> Check<[String; 2]> {
+        let before = line()?;
+        module::reload(context)?;
+        Tree::at(&context.root).get("enabled_functions")?;
+        Ok([before, line()?])
+    };
+    let lines = look();
+    ensure_eq!(remount(&context.reference, "mode=700"), Ok(()), "remount");
+    let [before, after] = lines?;
+    ensure!(before.contains("mode=711"), "{before}");
+    ensure_eq!(after, before, "after a look at the functions");
+    Ok(())
 }
 
 fn umount_keeps_instances(context: &Context) -> Check {
