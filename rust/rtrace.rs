@@ -39,6 +39,7 @@ use kapi::{
     compat::parameter,
     cpu_watch::CpuWatch,
     kernel_btf::KernelBtf,
+    kernel_tracefs::TracefsMount,
     late::Unloading, //
 };
 use kernel::prelude::*;
@@ -105,6 +106,8 @@ struct Rtrace {
     _cpus: CpuWatch,
     // Modules that go take their functions out of what instances select.
     _functions: hooks::ModuleWatch,
+    // Instances read the kernel's list of functions there until they go.
+    _tracefs: TracefsMount,
     _events: EventTable,
 }
 
@@ -143,6 +146,7 @@ impl kernel::Module for Rtrace {
         let events = EventTable;
         sources::init(wish, kernel)?;
         drop(btf);
+        let tracefs = TracefsMount::begin()?;
         let cpus = CpuWatch::begin()?;
         sources::set_functions(hooks::matching);
         let instances = instance::Instances::new()?;
@@ -160,6 +164,7 @@ impl kernel::Module for Rtrace {
             _fs: fs::register()?,
             _instances: instances,
             _cpus: cpus,
+            _tracefs: tracefs,
             _events: events,
         })
     }

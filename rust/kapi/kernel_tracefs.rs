@@ -4,13 +4,20 @@
 //!
 //! The list of the functions that can be traced is there and nowhere else, in the order that programs
 //! count on. Process context.
+//!
+//! The mount is there as long as the module. A file that its program leaves open is closed when the task has no
+//! namespaces any more, and what it has written last may ask for the list then: no mount can be made there.
+//!
+//! Lock: [`MOUNT`]; inside it are only the kernel's.
 
 use super::{
     c,
     foreign::{
         FinalRef,
         Object,
+        Owned,
         Release, //
+        TaskSharedObject,
     },
     open_file::OwnFile, //
 };
@@ -27,6 +34,40 @@ const MOST: usize = 64 << 20;
 impl Release for bindings::vfsmount {
     fn release(ending: FinalRef<Self>) {
         c::kern_unmount(ending);
+    }
+}
+
+// SAFETY: A mount belongs to no task, and the kernel counts its references.
+unsafe impl TaskSharedObject for bindings::vfsmount {}
+
+crate::kapi::global::global_mutex! {
+    static MOUNT: Mutex<Option<Owned<bindings::vfsmount>>> = None;
+}
+
+/// Texts of the kernel's tracefs can be read while this exists.
+pub(crate) struct TracefsMount(());
+
+impl TracefsMount {
+    /// Mounts it, if the kernel has it. One at a time, by a task that does not end.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn begin() -> Result<Self> {
+        match c::rt_tracefs_mount().owned() {
+            Ok(mount) => *MOUNT.lock() = Some(mount),
+            Err(ENOMEM) => return Err(ENOMEM),
+            // What is read is told so.
+            Err(_) => {}
+        }
+        Ok(Self(()))
+    }
+}
+
+impl Drop for TracefsMount {
+    fn drop(&mut self) {
+        let mount = MOUNT.lock().take();
+        drop(mount);
     }
 }
 
@@ -47,9 +88,8 @@ fn open(mount: &Object<bindings::vfsmount>, name: &CStr) -> Result<OwnFile> {
 /// `ENODEV` when the kernel has no tracefs, those of [`open`], `EINVAL` for a file that has no text, `EFBIG`, and those of
 /// the file itself.
 pub(crate) fn read(name: &CStr) -> Result<KVVec<u8>> {
-    // After the file, which is closed before.
-    let mount = c::rt_tracefs_mount().owned()?;
-    let file = open(&mount, name)?;
+    let mount = MOUNT.lock();
+    let file = open(mount.as_ref().ok_or(ENODEV)?, name)?;
     let mut piece = KVVec::from_elem(0u8, PIECE, GFP_KERNEL)?;
     let mut text = KVVec::new();
     let mut position = 0;

@@ -7,11 +7,15 @@ use super::{pair, same, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::kernel_modules::{Loaded, Modules};
+use crate::module;
+use crate::process;
 use crate::soak::Share;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::ffi::CString;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::sync::LazyLock;
 
@@ -22,6 +26,7 @@ pub const TESTS: &[Test] = &[
     test("functions.lines", 120, lines),
     test("functions.instances", 60, instances),
     test("functions.ends", 60, ends),
+    test("functions.left_open", 60, left_open),
     test("functions.modules", 120, modules),
     test("functions.waiting", 240, waiting),
     test("functions.opened", 480, opened),
@@ -451,6 +456,32 @@ fn ends(context: &Context) -> Check {
         Vec::<String>::new(),
         "hooks after rmdir"
     );
+    Ok(())
+}
+
+/// A program that ends with the file open, in the middle of a word: the word counts. The list of functions was not read
+/// before, and the task that closes the file has no namespaces any more.
+fn left_open(context: &Context) -> Check {
+    const SYS_WRITE: usize = 1;
+    const SYS_OPEN: usize = 2;
+    const O_WRONLY: usize = 1;
+    if context.is_rtracefs() {
+        module::reload(context)?;
+    }
+    let (own, reference) = sides(context)?;
+    let word = GETPGID.as_bytes();
+    for tree in [&own, &reference] {
+        let path = CString::new(tree.file(FILTER).as_os_str().as_bytes());
+        let path = path.map_err(|e| e.to_string())?;
+        let child = process::run_in_child(|| {
+            let file = sys::call(SYS_OPEN, [path.as_ptr() as usize, O_WRONLY, 0, 0, 0, 0]);
+            let (file, place) = (file as usize, word.as_ptr() as usize);
+            sys::call(SYS_WRITE, [file, place, word.len(), 0, 0, 0]);
+        });
+        child.map_err(|error| format!("no child: {error:?}"))?;
+        let shown = tree.get(FILTER)?;
+        ensure_eq!(shown, format!("{GETPGID}\n"), "{}", tree.shown(FILTER));
+    }
     Ok(())
 }
 
