@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files that this module has open for itself; each is closed when it is dropped, before that returns.
+//! Files that this module has open for itself; each is closed after it was dropped, before its task goes back to user
+//! space.
 
 use super::{
     c,
@@ -8,7 +9,8 @@ use super::{
         FinalRef,
         Owned,
         Release, //
-    }, //
+    },
+    task, //
 };
 use core::ptr;
 use kernel::{
@@ -29,7 +31,10 @@ impl Release for bindings::file {
 ///
 /// # Errors
 ///
-/// What the kernel says of the path.
+/// `ENOENT` for a task that has no root folder any more, and what the kernel says of the path.
 pub(super) fn open(path: &CStr) -> Result<OwnFile> {
+    if !task::has_root() {
+        return Err(ENOENT);
+    }
     c::filp_open(path.into(), bindings::O_RDONLY as c_int, 0).owned()
 }

@@ -27,6 +27,7 @@ pub const TESTS: &[Test] = &[
     test("functions.instances", 60, instances),
     test("functions.ends", 60, ends),
     test("functions.left_open", 60, left_open),
+    test("functions.left_open_command", 60, left_open_command),
     test("functions.modules", 120, modules),
     test("functions.waiting", 240, waiting),
     test("functions.opened", 480, opened),
@@ -459,30 +460,56 @@ fn ends(context: &Context) -> Check {
     Ok(())
 }
 
-/// A program that ends with the file open, in the middle of a word: the word counts. The list of functions was not read
-/// before, and the task that closes the file has no namespaces any more.
-fn left_open(context: &Context) -> Check {
+/// Has a program write a word that does not end, and end itself with the file open.
+fn leave_open(tree: &Tree, word: &str) -> Check {
     const SYS_WRITE: usize = 1;
     const SYS_OPEN: usize = 2;
     const O_WRONLY: usize = 1;
+    let path = CString::new(tree.file(FILTER).as_os_str().as_bytes());
+    let path = path.map_err(|e| e.to_string())?;
+    let child = process::run_in_child(|| {
+        let file = sys::call(SYS_OPEN, [path.as_ptr() as usize, O_WRONLY, 0, 0, 0, 0]);
+        let (file, place) = (file as usize, word.as_ptr() as usize);
+        sys::call(SYS_WRITE, [file, place, word.len(), 0, 0, 0]);
+    });
+    child.map_err(|error| format!("no child: {error:?}"))?;
+    Ok(())
+}
+
+/// The last word of a program that ends in the middle of it counts. The list of functions was not read before, and the
+/// task that closes the file has no namespaces any more.
+fn left_open(context: &Context) -> Check {
     if context.is_rtracefs() {
         module::reload(context)?;
     }
     let (own, reference) = sides(context)?;
-    let word = GETPGID.as_bytes();
     for tree in [&own, &reference] {
-        let path = CString::new(tree.file(FILTER).as_os_str().as_bytes());
-        let path = path.map_err(|e| e.to_string())?;
-        let child = process::run_in_child(|| {
-            let file = sys::call(SYS_OPEN, [path.as_ptr() as usize, O_WRONLY, 0, 0, 0, 0]);
-            let (file, place) = (file as usize, word.as_ptr() as usize);
-            sys::call(SYS_WRITE, [file, place, word.len(), 0, 0, 0]);
-        });
-        child.map_err(|error| format!("no child: {error:?}"))?;
+        leave_open(tree, GETPGID)?;
         let shown = tree.get(FILTER)?;
         ensure_eq!(shown, format!("{GETPGID}\n"), "{}", tree.shown(FILTER));
     }
     Ok(())
+}
+
+/// Such a word that attaches an event, for which a file of BTF is looked at: the task has no root folder any more.
+fn left_open_command(context: &Context) -> Check {
+    if !context.is_rtracefs() || !sys::traces_functions() {
+        skip!("of commands of rtracefs");
+    }
+    let modules = Modules::new()?;
+    let mut loaded = Loaded::new(&modules);
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let top = own.top();
+    // Before its tracepoint is there, nothing is known of its arguments.
+    top.set("dynamic_events", "t:rtg_left virtio_transport_alloc_pkt")?;
+    loaded.add("vsock-loopback")?;
+    let command = format!("{GETPGID}:enable_event:tracepoints:rtg_left");
+    leave_open(&own, &command)?;
+    let shown = own.get(FILTER)?;
+    ensure!(shown.contains(&command), "{shown}");
+    own.remove()?;
+    top.set("dynamic_events", "-:rtg_left")?;
+    loaded.remove()
 }
 
 /// Functions of a module go with it, and what was selected does not become everything.
