@@ -113,7 +113,7 @@ pub(crate) type Fields<'a> = dyn Iterator<Item = DeclaredField<'a>> + 'a;
 /// Contexts: process context; the caller holds the lock of the recipient's events.
 pub(crate) trait Source: Send + Sync {
     /// Puts the probe of an event on: unless the source does otherwise, that of the event's
-    /// descriptor, which hands its cookie to `rtrace_reserve()`.
+    /// descriptor, which hands its cookie to `rtrace_reserve()`. When it fails no probe uses the cookie any more.
     ///
     /// # Errors
     ///

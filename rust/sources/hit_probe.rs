@@ -203,7 +203,7 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
             let enabled = unsafe { hook.enable(self) };
             enabled.inspect_err(|_| {
                 self.recorder.targets().remove(&to);
-                // A hit of before the last instance has disabled the event may have found the file, which goes now.
+                // A hit that began before the event was disabled elsewhere may have found the file, which goes at once.
                 events::synchronize();
             })?;
         }
