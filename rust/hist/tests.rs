@@ -401,16 +401,17 @@ fn json() {
             ],
         ),
         (
+            // By the sum, which has no sign there.
             "keys=s8f:vals=s8f:sort=s8f",
             &[
-                r#"{"s8f":-24},"hitcount":1,"values":{"s8f":-24}"#,
-                r#"{"s8f":-5},"hitcount":1,"values":{"s8f":-5}"#,
-                r#"{"s8f":-2},"hitcount":1,"values":{"s8f":-2}"#,
-                r#"{"s8f":-1},"hitcount":2,"values":{"s8f":-2}"#,
                 r#"{"s8f":0},"hitcount":1,"values":{"s8f":0}"#,
                 r#"{"s8f":3},"hitcount":1,"values":{"s8f":3}"#,
                 r#"{"s8f":7},"hitcount":1,"values":{"s8f":7}"#,
                 r#"{"s8f":100},"hitcount":1,"values":{"s8f":100}"#,
+                r#"{"s8f":-24},"hitcount":1,"values":{"s8f":-24}"#,
+                r#"{"s8f":-5},"hitcount":1,"values":{"s8f":-5}"#,
+                r#"{"s8f":-1},"hitcount":2,"values":{"s8f":-2}"#,
+                r#"{"s8f":-2},"hitcount":1,"values":{"s8f":-2}"#,
             ],
         ),
         (
