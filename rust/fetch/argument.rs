@@ -150,6 +150,12 @@ pub(crate) struct Compiler<'a> {
     pub(crate) site: ProbeSite<'a>,
     /// Returns the address of a symbol.
     symbol: &'a dyn Fn(&str) -> Option<u64>,
+    /// Returns whether what has this address may have another one later, for a probe that looks symbols up itself.
+    moves: Option<&'a dyn Fn(u64) -> bool>,
+    /// The symbols that it looks up.
+    slots: u8,
+    /// Where the line is in memory whose arguments are compiled.
+    line: usize,
     /// What BTF knows of the function.
     function: Option<ProbedFunction<'a>>,
     /// What it knows of the functions, if they are several.
@@ -180,6 +186,9 @@ impl<'a> Compiler<'a> {
         Self {
             site,
             symbol,
+            moves: None,
+            slots: 0,
+            line: 0,
             function: None,
             functions: None,
             placed: [0; MOST_PLACED],
@@ -209,6 +218,15 @@ impl<'a> Compiler<'a> {
     /// Returns the parameters that are kept from the beginning of a call to its return.
     pub(crate) fn kept(&self) -> &KeptParameters {
         &self.kept
+    }
+
+    /// Returns the same for a probe that looks symbols up each time it is called again: those that are not there, and
+    /// those of whose address `moves` says that it may be another one later.
+    pub(crate) fn with_lookup(self, moves: &'a dyn Fn(u64) -> bool) -> Self {
+        Self {
+            moves: Some(moves),
+            ..self
+        }
     }
 
     /// Returns the same with what BTF knows of the function.
@@ -246,6 +264,7 @@ impl<'a> Compiler<'a> {
         is_used: impl Fn(ArgumentName<'_>) -> bool,
     ) -> Result<Argument, ProbeRefusal> {
         debug_assert!(number <= MOST_ARGUMENTS);
+        self.line = word.text.as_ptr().addr().wrapping_sub(word.at);
         let refuse = |error| ProbeRefusal::new(error, word.at);
         let (name, body) = match word.text.split_once('=') {
             Some((name, _)) if name.len() > LONGEST_NAME => {
@@ -365,7 +384,10 @@ impl<'a> Compiler<'a> {
         take: &mut dyn FnMut(&str),
     ) -> Result<(), ProbeRefusal> {
         (self.value, self.place) = (None, fetch.at);
+        // These steps are not kept.
+        let slots = self.slots;
         self.fetch(fetch, &mut StepList::new(), 0)?;
+        self.slots = slots;
         let known = self.types.zip(self.value);
         let is_there = known.is_some_and(|(types, value)| types.scalars(value, take));
         match is_there {
@@ -760,16 +782,29 @@ impl<'a> Compiler<'a> {
                     offset => number::signed(offset)
                         .map_err(|code| ProbeRefusal::with(ProbeError::MemoryAddress, at, code))?,
                 };
-                match (self.symbol)(name) {
-                    Some(address) => address.wrapping_add_signed(offset),
-                    None => {
-                        self.lacks_symbol = true;
-                        0
-                    }
+                let known = (self.symbol)(name);
+                self.lacks_symbol |= known.is_none();
+                if self.moves.is_some_and(|moves| known.is_none_or(moves)) {
+                    return Ok(self.looked_up(name, offset));
                 }
+                known.unwrap_or(0).wrapping_add_signed(offset)
             }
         };
         Ok(FetchStep::Immediate(address))
+    }
+
+    /// Returns the step that leaves what is `offset` after a symbol that the probe looks up.
+    fn looked_up(&mut self, name: &str, offset: i64) -> FetchStep {
+        let slot = self.slots;
+        // An argument has one at most.
+        self.slots = slot.saturating_add(1);
+        // Inside of a dereference the place that ftrace would name is another one.
+        let start = name.as_ptr().addr().wrapping_sub(self.line);
+        FetchStep::Symbol {
+            slot,
+            name: LineSpan::new(start, name),
+            offset,
+        }
     }
 
     /// Compiles a dereference.

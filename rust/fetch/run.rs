@@ -66,6 +66,11 @@ pub(crate) trait ProbedKernel {
     /// Returns the address of this CPU's part of the variable at `address` that each CPU has.
     fn per_cpu(&self, address: u64) -> u64;
 
+    /// Returns the address of a symbol that was looked up when the probe was called from then on, by its slot.
+    fn symbol_address(&self, _slot: u8) -> u64 {
+        0
+    }
+
     /// Calls `take` with the name of an address.
     fn symbol(&self, address: u64, take: impl FnOnce(&[u8]));
 }
@@ -180,6 +185,10 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
             FetchStep::Current => machine.kernel().current(),
             FetchStep::PerCpu => machine.kernel().per_cpu(value),
             FetchStep::Immediate(value) => value,
+            FetchStep::Symbol { slot, offset, .. } => {
+                let address = machine.kernel().symbol_address(slot);
+                address.wrapping_add_signed(offset)
+            }
             FetchStep::FileOffset(offset) => machine.file_address(offset),
             FetchStep::Field(field) => {
                 let (record, address) = machine.record();

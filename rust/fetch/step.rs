@@ -155,6 +155,12 @@ pub(crate) enum FetchStep {
     /// The name of the current task.
     Comm,
     Immediate(u64),
+    /// An address after that of a symbol, which the probe has in this slot: the symbol may come, or be elsewhere later.
+    Symbol {
+        slot: u8,
+        name: LineSpan,
+        offset: i64,
+    },
     /// The address of this offset of the probed file, as the process has it mapped.
     FileOffset(u64),
     /// A field of the record that is followed.

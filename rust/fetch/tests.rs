@@ -68,6 +68,10 @@ impl ProbedKernel for Memory {
     fn per_cpu(&self, address: u64) -> u64 {
         address.wrapping_add(16)
     }
+
+    fn symbol_address(&self, slot: u8) -> u64 {
+        BASE + 8 * u64::from(slot)
+    }
 }
 
 impl ProbedMachine for Memory {
@@ -910,6 +914,54 @@ fn watchpoints() {
     let (_, text) = record_of(line, &arguments, &memory());
     let wanted = " a=0x1000 b=0 c=(fault) d=0x0 e=0x100fe4 f=\"swapper/0\" g=0xffff888000001000";
     assert_eq!(text, wanted);
+}
+
+/// Symbols that are not there, and those that may move, are the probe's to look up; others are where they are.
+#[test]
+fn symbols_that_move_are_looked_up() {
+    let known = |name: &str| match name {
+        "stays" => Some(BASE + 16),
+        "moves" => Some(BASE + 200),
+        _ => None,
+    };
+    let moves = |address: u64| address == BASE + 200;
+    let line = "p f a=@stays b=@moves+8:u32 c=+u0(@late+8) d=this_cpu_ptr(@moves) e=@stays+1 f=@moves-16:x8";
+    let mut compiler = Compiler::new(ProbeSite::Inside, &known).with_lookup(&moves);
+    let arguments = compile_all(line, &mut compiler).unwrap();
+    assert!(compiler.lacks_symbol);
+    let symbol_of = |argument: &Argument| match argument.steps()[0] {
+        FetchStep::Symbol { slot, name, offset } => Some((slot, name.of(line), offset)),
+        _ => None,
+    };
+    let found: Vec<_> = arguments.iter().map(symbol_of).collect();
+    let wanted = [
+        None,
+        Some((0, "moves", 8)),
+        Some((1, "late", 8)),
+        Some((2, "moves", 0)),
+        None,
+        Some((3, "moves", -16)),
+    ];
+    assert_eq!(found, wanted);
+    // The slots are 8 bytes after each other there.
+    let (_, text) = record_of(line, &arguments, &memory());
+    let wanted = " a=0x100fe4 b=0 c=0x7878787878787878 d=0x100fa0 e=0x100f f=0x0";
+    assert_eq!(text, wanted);
+    // The address of a string is known before the hit if it stays.
+    for (line, is_plain) in [
+        ("p f a=@stays:string", true),
+        ("p f a=@moves:string", false),
+    ] {
+        let mut compiler = Compiler::new(ProbeSite::Inside, &known).with_lookup(&moves);
+        let arguments = compile_all(line, &mut compiler).unwrap();
+        let plain = PlainText::of(&arguments[0], true, 16);
+        assert_eq!(plain.is_some(), is_plain, "{line}");
+    }
+    // Without a probe that does so they are what they are now, as for event probes.
+    let mut compiler = Compiler::new(ProbeSite::Inside, &known);
+    let arguments = compile_all("p f a=@moves", &mut compiler).unwrap();
+    assert_eq!(arguments[0].steps()[0], FetchStep::Immediate(BASE + 200));
+    assert!(!compiler.lacks_symbol);
 }
 
 #[test]

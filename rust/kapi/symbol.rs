@@ -71,6 +71,14 @@ pub(crate) fn is_module(name: &[u8]) -> Result<bool> {
     Ok(c::rt_symbol_address(symbol.into()) != 0)
 }
 
+/// Returns whether what has this address may have another one after modules have come and gone: it is neither the
+/// kernel's own nor of rtrace. Process context.
+pub(crate) fn may_move(address: u64) -> bool {
+    let symbol = Symbol::function_at(address);
+    // What each CPU has of its own in a module has an address without a name.
+    symbol.name().is_none() || !symbol.stays()
+}
+
 /// The name of an address.
 pub(crate) struct Symbol {
     text: [u8; c::RT_SYMBOL_LEN as usize],

@@ -10,11 +10,13 @@
 use super::{
     defined::DefinedProbe,
     hit_counts::{
-        HitCounts,
         HitKind,
         HitSums, //
     },
-    hit_kernel::HitKernel,
+    hit_kernel::{
+        HitKernel,
+        SharedByHits, //
+    },
     probe::{
         self,
         RecordBytes, //
@@ -133,10 +135,10 @@ impl FollowedEvent {
 /// Followers that were detached.
 static DETACHED: SharedWait = SharedWait::new();
 
-/// What a definition says of its records, and what is counted of them, for all instances.
+/// What a definition says of its records, and what its hits share, for all instances.
 pub(super) struct FollowingLayout {
     pub(super) layout: ProbeLayout,
-    pub(super) counts: HitCounts,
+    pub(super) hits: SharedByHits,
 }
 
 /// The probe of a definition.
@@ -193,8 +195,9 @@ impl Eprobe {
         nesting::prepare()?;
         let mut text = KVec::new();
         text.extend_from_slice(filter.as_bytes(), GFP_KERNEL)?;
-        let counts = HitCounts::new()?;
-        let shared = Arc::new(FollowingLayout { layout, counts }, GFP_KERNEL)?;
+        // Symbols have the addresses that they had at the definition, as in ftrace.
+        let hits = SharedByHits::new(&layout)?;
+        let shared = Arc::new(FollowingLayout { layout, hits }, GFP_KERNEL)?;
         let state = EprobeState {
             followers: KVec::new(),
             retired: KVec::new(),
@@ -307,7 +310,7 @@ impl DefinedProbe for Eprobe {
     }
 
     fn sums(&self) -> HitSums {
-        self.shared.counts.sums(None)
+        self.shared.hits.counts.sums(None)
     }
 
     fn followed(&self) -> Option<&'static Event> {
@@ -331,7 +334,7 @@ impl EventRecorder {
     /// Counts an event that is not recorded because too many are inside each other. Any context, in a probe of the event
     /// that is followed.
     pub(super) fn too_deep(&self, pin: &CpuPin) {
-        self.shared.counts.count(HitKind::TooDeep);
+        self.shared.hits.counts.count(HitKind::TooDeep);
         self.file.miss(pin);
     }
 }
@@ -345,9 +348,9 @@ impl Effect for EventRecorder {
         let Some(_nested) = NestedWriter::enter(hit.pin()) else {
             return self.too_deep(hit.pin());
         };
-        let FollowingLayout { layout, counts } = &*self.shared;
-        counts.count(HitKind::Hit);
-        let kernel = HitKernel::new(counts);
+        let FollowingLayout { layout, hits } = &*self.shared;
+        hits.counts.count(HitKind::Hit);
+        let kernel = HitKernel::new(hits);
         let machine = FollowedRecord { record, kernel };
         let program = layout.program();
         let longest = || self.file.longest(hit.pin());

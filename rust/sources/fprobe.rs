@@ -79,8 +79,6 @@ pub(super) struct FprobeHook {
     entry: EntryCalls,
     /// Parameters that returns record; `None` at the beginning.
     kept: Option<KeptParameters>,
-    /// An argument names a symbol that is not there.
-    lacks_symbol: bool,
 }
 
 impl FprobeHook {
@@ -89,11 +87,7 @@ impl FprobeHook {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn new(
-        pattern: &str,
-        kept: Option<KeptParameters>,
-        lacks_symbol: bool,
-    ) -> Result<Self> {
+    pub(super) fn new(pattern: &str, kept: Option<KeptParameters>) -> Result<Self> {
         let mut text = KVec::new();
         text.extend_from_slice(pattern.as_bytes(), GFP_KERNEL)?;
         Ok(Self {
@@ -101,7 +95,6 @@ impl FprobeHook {
             probe: FunctionProbe::new(kept.is_some())?,
             entry: EntryCalls::none(),
             kept,
-            lacks_symbol,
         })
     }
 }
@@ -112,9 +105,7 @@ impl ProbeHook for FprobeHook {
     const MAY_BE_FOLLOWED: bool = true;
 
     unsafe fn enable(&mut self, probe: &Fprobe) -> Result {
-        if self.lacks_symbol {
-            return Err(ENOENT);
-        }
+        probe.recorder().find_symbols()?;
         let mut addresses = functions(as_text(Some(&self.pattern)))?;
         let known = probe.recorder().layout().functions.as_ref();
         if let Some(known) = known {

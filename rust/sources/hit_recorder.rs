@@ -10,7 +10,10 @@ use super::{
         HitCounts, //
         HitKind,
     },
-    hit_kernel::HitKernel,
+    hit_kernel::{
+        HitKernel,
+        SharedByHits, //
+    },
     probe::{
         self,
         RecordBytes,
@@ -65,7 +68,7 @@ pub(super) struct HitRecorder {
     plain: KVec<PlainArgument>,
     size: RecordBytes,
     text: Option<PlainText>,
-    counts: HitCounts,
+    shared: SharedByHits,
     targets: RecordTargets,
 }
 
@@ -88,8 +91,8 @@ impl HitRecorder {
             plain: plain.unwrap_or_default(),
             text,
             size: RecordBytes::new(layout.size()),
+            shared: SharedByHits::new(&layout)?,
             layout,
-            counts: HitCounts::new()?,
             targets: RecordTargets::none(),
         })
     }
@@ -107,7 +110,23 @@ impl HitRecorder {
     /// Returns what is counted of the hits.
     #[inline(always)]
     pub(super) fn counts(&self) -> &HitCounts {
-        &self.counts
+        &self.shared.counts
+    }
+
+    /// Returns what the hits share.
+    #[inline(always)]
+    pub(super) fn shared(&self) -> &SharedByHits {
+        &self.shared
+    }
+
+    /// Looks up the symbols that may have come, or be elsewhere by now, before the probe is called again. Process context;
+    /// to look up a function of a module takes a grace period.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` when one is not there.
+    pub(super) fn find_symbols(&self) -> Result {
+        self.shared.find_symbols(&self.layout)
     }
 
     /// Returns whether what is recorded is there without reading memory, if the parameters are.
@@ -117,14 +136,14 @@ impl HitRecorder {
 
     /// Counts a call by what records, wherever the event is enabled. Any context.
     pub(super) fn skip(&self, pin: &CpuPin) {
-        self.counts.count(HitKind::OwnCall);
+        self.shared.counts.count(HitKind::OwnCall);
         self.miss(pin);
     }
 
     /// Counts a hit that is not recorded because too many were inside each other, wherever the event is enabled. Any
     /// context.
     pub(super) fn skip_deep(&self, pin: &CpuPin) {
-        self.counts.count(HitKind::TooDeep);
+        self.shared.counts.count(HitKind::TooDeep);
         self.miss(pin);
     }
 
@@ -151,7 +170,7 @@ impl HitRecorder {
         machine: impl ProbedMachine,
         place: HitPlace,
     ) {
-        self.counts.count(HitKind::Hit);
+        self.shared.counts.count(HitKind::Hit);
         match self.targets.sole(pin) {
             Some(file) if is_plain(self) => self.record_plain(file, &machine, place),
             Some(file) if self.text.is_some() => {
@@ -194,7 +213,7 @@ impl HitRecorder {
         pin: &CpuPin,
         place: HitPlace,
     ) {
-        let kernel = HitKernel::new(&self.counts);
+        let kernel = HitKernel::new(&self.shared);
         let machine = CallRegisters {
             words,
             kept,
@@ -268,7 +287,7 @@ impl HitRecorder {
                 None => self.targets.record(pin, size, fill),
                 Some(filter) => {
                     if self.targets.record_wanted(pin, filter, size, fill) {
-                        self.counts.count(HitKind::Filtered);
+                        self.shared.counts.count(HitKind::Filtered);
                     }
                 }
             }
@@ -288,14 +307,14 @@ impl HitRecorder {
     #[inline(never)]
     fn hit_reading(&self, machine: impl ProbedMachine, address: u64, returned_to: Option<u64>) {
         let (program, place) = (self.layout.program(), (address, returned_to));
-        self.counts.count(HitKind::Hit);
+        self.shared.counts.count(HitKind::Hit);
         let gathered = user_memory::with_place(|bytes| {
             let bytes = bytes.get_mut(..MOST_PAYLOAD).unwrap_or_default();
             self.put_place(bytes, place);
             let size = program.gather(&machine, bytes).min(bytes.len());
             if let (Some(filter), Some(record)) = (&self.layout.filter, bytes.get_mut(..size)) {
                 if !CpuPin::with(|pin| self.targets.want(pin, filter, record)) {
-                    return self.counts.count(HitKind::Filtered);
+                    return self.shared.counts.count(HitKind::Filtered);
                 }
             }
             let gathered = bytes.get(COMMON..size).unwrap_or_default();

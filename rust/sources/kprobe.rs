@@ -176,7 +176,10 @@ impl ProbeHook for KprobeHook {
             }
             // The kernel keeps none over the end of its module.
             hook.forget_probe();
-            let enabled = hook.place().register().and_then(|kernel| {
+            // As in ftrace, arguments are what they name by now.
+            let found = probe.recorder().find_symbols();
+            let registered = found.and_then(|()| hook.place().register());
+            let enabled = registered.and_then(|kernel| {
                 probe.set_address(kernel.address());
                 hook.probe = Some(kernel);
                 match is_used {

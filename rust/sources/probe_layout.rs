@@ -53,6 +53,7 @@ use crate::{
         spread::WordOrigin,
         step::{
             Argument,
+            FetchStep,
             KeptParameters, //
         },
         user_command::UserPlace, //
@@ -123,6 +124,8 @@ pub(super) struct ProbeLayout {
     shape: RecordShape,
     /// Parameters that are kept from the beginning of a call to its return.
     pub(super) kept: KeptParameters,
+    /// An argument names a symbol that was not there.
+    pub(super) lacks_symbol: bool,
     /// Where the arguments are in the line as it was written, if some stand for several.
     places: KVec<usize>,
     /// The names of values of enumerations.
@@ -249,6 +252,16 @@ impl ProbeLayout {
                 *end = at.saturating_add(argument.size());
                 Some((argument, at))
             })
+    }
+
+    /// Returns the symbols that are looked up when the probe is called again, each after its slot.
+    pub(super) fn symbols(&self) -> impl Iterator<Item = (u8, &str)> {
+        let line = as_text(Some(&self.line));
+        let steps = self.arguments.iter().flat_map(Argument::steps);
+        steps.filter_map(move |step| match step {
+            FetchStep::Symbol { slot, name, .. } => Some((*slot, name.of(line))),
+            _ => None,
+        })
     }
 
     /// Returns all fields of a record after the common ones.
@@ -421,6 +434,7 @@ impl ProbeLayout {
             names,
             head,
             kept: *compiler.kept(),
+            lacks_symbol: compiler.lacks_symbol,
             places: KVec::new(),
             enumerations: EnumTables::of(compiler)?,
             functions: None,

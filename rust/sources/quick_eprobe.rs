@@ -136,7 +136,7 @@ impl<F: CopiedFields> Effect for QuickRecorder<F> {
         let Some(_nested) = NestedWriter::enter(pin) else {
             return self.recorder.too_deep(pin);
         };
-        self.recorder.shared.counts.count(HitKind::Hit);
+        self.recorder.shared.hits.counts.count(HitKind::Hit);
         // SAFETY: It is committed below, and nothing is reserved meanwhile.
         let reserved = unsafe { RecordInRing::reserve(&self.recorder.file, &self.size) };
         let Some(mut reserved) = reserved else {

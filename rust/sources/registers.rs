@@ -90,7 +90,7 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
         CallRegisters {
             words,
             kept: &[],
-            kernel: HitKernel::new(self.recorder().counts()),
+            kernel: HitKernel::new(self.recorder().shared()),
         }
     }
 

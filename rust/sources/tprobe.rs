@@ -48,8 +48,6 @@ pub(super) struct TracepointHook {
     /// How many arguments it had when it was there last, if that is known.
     arity: Option<usize>,
     attached: Option<AttachedProbe>,
-    /// An argument names a symbol that is not there.
-    lacks_symbol: bool,
 }
 
 impl TracepointHook {
@@ -58,14 +56,13 @@ impl TracepointHook {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn new(name: &str, arity: Option<usize>, lacks_symbol: bool) -> Result<Self> {
+    pub(super) fn new(name: &str, arity: Option<usize>) -> Result<Self> {
         let mut kept = KVec::new();
         kept.extend_from_slice(name.as_bytes(), GFP_KERNEL)?;
         Ok(Self {
             name: kept,
             arity,
             attached: None,
-            lacks_symbol,
         })
     }
 
@@ -114,9 +111,7 @@ impl ProbeHook for TracepointHook {
     const MAY_BE_FOLLOWED: bool = true;
 
     unsafe fn enable(&mut self, probe: &Tprobe) -> Result {
-        if self.lacks_symbol {
-            return Err(ENOENT);
-        }
+        probe.recorder().find_symbols()?;
         // The name is borrowed while the hook changes.
         let name = core::mem::take(&mut self.name);
         let attached = modules::with_tracepoint(as_text(Some(&name)), |tracepoint, module| {
@@ -226,6 +221,6 @@ fn record_read(probe: &Tprobe, words: &[u64], pin: &CpuPin) {
 /// Returns what a hit with these arguments is recorded of.
 #[inline(always)]
 fn arguments<'a>(probe: &'a Tprobe, words: &'a [u64]) -> TracepointArguments<'a> {
-    let kernel = HitKernel::new(probe.recorder().counts());
+    let kernel = HitKernel::new(probe.recorder().shared());
     TracepointArguments { words, kernel }
 }

@@ -130,7 +130,7 @@ unsafe extern "C" fn rtrace_user_hit(
         words,
         // What the probe is known by is the offset in the file.
         file: address.wrapping_sub(probe.address()),
-        kernel: HitKernel::new(recorder.counts()),
+        kernel: HitKernel::new(recorder.shared()),
     };
     recorder.hit_in_task(machine, (address, Some(returned_to)));
 }

@@ -45,8 +45,6 @@ pub(super) struct WatchHook {
     offset: i32,
     /// The module is there.
     is_there: bool,
-    /// An argument names a symbol that is not there.
-    lacks_symbol: bool,
 }
 
 impl WatchHook {
@@ -55,18 +53,13 @@ impl WatchHook {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn new(
-        bytes: WatchedBytes,
-        (symbol, offset): (KVec<u8>, i32),
-        lacks_symbol: bool,
-    ) -> Result<Self> {
+    pub(super) fn new(bytes: WatchedBytes, (symbol, offset): (KVec<u8>, i32)) -> Result<Self> {
         Ok(Self {
             watchpoint: Watchpoint::new()?,
             bytes,
             symbol,
             offset,
             is_there: true,
-            lacks_symbol,
         })
     }
 
@@ -85,9 +78,7 @@ impl ProbeHook for WatchHook {
     const MAY_BE_FOLLOWED: bool = true;
 
     unsafe fn enable(&mut self, probe: &Wprobe) -> Result {
-        if self.lacks_symbol {
-            return Err(ENOENT);
-        }
+        probe.recorder().find_symbols()?;
         may_probe()?;
         if !self.is_there {
             // The module is waited for.

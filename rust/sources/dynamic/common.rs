@@ -40,6 +40,7 @@ use crate::{
             name_in_dentry,
             symbol_address, //
         },
+        symbol::may_move,
         text_buffer::TextBuffer, //
     },
     sources::{
@@ -90,8 +91,8 @@ impl<'a> From<Option<ProbedFunction<'a>>> for KnownSite<'a> {
     }
 }
 
-/// Compiles the arguments of `line`, of a probe at `site`, of which BTF knows `known`, if `btf` is there. Says also
-/// whether an argument names a symbol that is not there.
+/// Compiles the arguments of `line`, of a probe at `site`, of which BTF knows `known`, if `btf` is there. The probe looks
+/// up symbols that are not there, or are a module's.
 pub(super) fn compile(
     kind: &dyn DynamicKind,
     DefiningLine {
@@ -100,10 +101,11 @@ pub(super) fn compile(
     }: DefiningLine<'_>,
     site: ProbeSite<'_>,
     (btf, known): (Option<Btf<'_>>, KnownSite<'_>),
-) -> Result<(ProbeLayout, bool), RefusedLine> {
+) -> Result<ProbeLayout, RefusedLine> {
     let has_parameters = site.has_parameters();
     let is_watched = matches!(site, ProbeSite::Watched);
-    let compiler = Compiler::new(site, &symbol_address).of_types(btf.map(KnownTypes::new));
+    let compiler = Compiler::new(site, &symbol_address).with_lookup(&may_move);
+    let compiler = compiler.of_types(btf.map(KnownTypes::new));
     let (function, functions) = match known {
         KnownSite::Nothing => (None, None),
         KnownSite::Function(function) => (Some(function), None),
@@ -153,5 +155,5 @@ pub(super) fn compile(
         let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);
         return Err(kind.refused(refusal));
     }
-    Ok((layout, compiler.lacks_symbol))
+    Ok(layout)
 }

@@ -95,12 +95,12 @@ fn site(head: &FunctionHead<'_>) -> ProbeSite<'static> {
     }
 }
 
-/// Compiles the arguments of `line`, and says whether one names a symbol that is not there.
+/// Compiles the arguments of `line`.
 fn compile(
     line: DefiningLine<'_>,
     head: &FunctionHead<'_>,
     btf: Option<Btf<'_>>,
-) -> Result<(ProbeLayout, bool), RefusedLine> {
+) -> Result<ProbeLayout, RefusedLine> {
     let function = btf.and_then(|btf| {
         let prototype = btf.function(head.target)?;
         Some(ProbedFunction::new(btf, prototype, 0))
@@ -113,7 +113,7 @@ fn compile_shared(
     line: DefiningLine<'_>,
     head: &FunctionHead<'_>,
     (btf, addresses): (Btf<'_>, &[u64]),
-) -> Result<(ProbeLayout, bool), RefusedLine> {
+) -> Result<ProbeLayout, RefusedLine> {
     let known = PrototypedFunctions::find(&btf, addresses)?;
     let misfit = Cell::new(None);
     let functions = ProbedFunctions::new(btf, known.prototypes(), &misfit);
@@ -152,7 +152,7 @@ fn create(
         // BTF may have functions that cannot be traced.
         Err(_) => ProbedTypes::read(None)?,
     };
-    let (layout, lacks_symbol) = types.with(|btf| match (btf, &found) {
+    let layout = types.with(|btf| match (btf, &found) {
         (Some(btf), Ok(addresses)) if shares => compile_shared(line, &head, (btf, &**addresses)),
         _ => compile(line, &head, btf),
     })?;
@@ -172,7 +172,7 @@ fn create(
     }
     let returns = head.site == FunctionSite::Return;
     let kept = returns.then_some(layout.kept);
-    let hook = FprobeHook::new(head.target, kept, lacks_symbol)?;
+    let hook = FprobeHook::new(head.target, kept)?;
     let probe = HitProbe::new(layout, hook, 0)?;
     let definition = Definition::new(
         &Fprobes,

@@ -83,13 +83,13 @@ impl DynamicKind for Kprobes {
     }
 }
 
-/// Compiles the arguments of `line`, and says whether one names a symbol that is not there.
+/// Compiles the arguments of `line`.
 fn compile(
     line: DefiningLine<'_>,
     head: &Head<'_>,
     at_entry: bool,
     btf: Option<Btf<'_>>,
-) -> Result<(ProbeLayout, bool), RefusedLine> {
+) -> Result<ProbeLayout, RefusedLine> {
     let function = match (head.place, btf) {
         (ProbePlace::Symbol { name, .. }, Some(btf)) => btf
             .function(name)
@@ -155,12 +155,14 @@ fn create(
         }
         _ => ProbedTypes::read(None)?,
     };
-    let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, at_entry, btf))?;
+    let layout = types.with(|btf| compile(line, &head, at_entry, btf))?;
     drop(types);
     let sibling = making
         .sibling(&Kprobes, (group, name.text()), (line.text, &layout))
         .map_err(|refusal| Kprobes.refused(refusal))?;
-    if lacks_symbol {
+    // One that waits looks them up when the module comes, which may bring them.
+    let looks_later = waits && probe.is_err();
+    if layout.lacks_symbol && !looks_later {
         let code = Code::Missing;
         return Err(Kprobes.refused(ProbeRefusal::with(
             ProbeError::ProbeAddress,
@@ -186,7 +188,12 @@ fn create(
         Some(probe) => (probe.max_active(), probe.address()),
         None => (head.max_active as i32, 0),
     };
+    let is_there = probe.is_some();
     let probe = HitProbe::new(layout, KprobeHook::new(probe, &place)?, address)?;
+    if is_there {
+        // It is called at once where another probe of the event is.
+        probe.recorder().find_symbols()?;
+    }
     let name = name.text();
     let definition = Definition::new(
         &Kprobes,

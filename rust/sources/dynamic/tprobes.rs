@@ -98,7 +98,6 @@ impl FoundTracepoint {
 /// What a line compiles to.
 struct CompiledLine {
     layout: ProbeLayout,
-    lacks_symbol: bool,
     /// How many arguments the tracepoint has, if that is known.
     arity: Option<usize>,
 }
@@ -117,7 +116,7 @@ fn compile(
     };
     let found = btf.and_then(|btf| Some((btf, prototype(&btf)?)));
     let function = found.map(|(btf, prototype)| ProbedFunction::new(btf, prototype, 1));
-    let (layout, lacks_symbol) = common::compile(
+    let layout = common::compile(
         &Tprobes,
         line,
         ProbeSite::Tracepoint,
@@ -125,11 +124,7 @@ fn compile(
     )?;
     let arity = found.filter(|_| is_there);
     let arity = arity.and_then(|(btf, prototype)| raw::arity(btf, prototype));
-    Ok(CompiledLine {
-        layout,
-        lacks_symbol,
-        arity,
-    })
+    Ok(CompiledLine { layout, arity })
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
@@ -162,7 +157,7 @@ fn create(
         return Err(Tprobes.refused(refusal));
     }
     nesting::prepare()?;
-    let hook = TracepointHook::new(head.target, compiled.arity, compiled.lacks_symbol)?;
+    let hook = TracepointHook::new(head.target, compiled.arity)?;
     let probe = HitProbe::new(compiled.layout, hook, 0)?;
     let definition = Definition::new(
         &Tprobes,

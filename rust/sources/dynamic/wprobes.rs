@@ -149,7 +149,7 @@ fn create(
         true => ProbedTypes::read(None)?,
         false => ProbedTypes::Unknown,
     };
-    let (layout, lacks_symbol) = types.with(|btf| {
+    let layout = types.with(|btf| {
         common::compile(
             &Wprobes,
             line,
@@ -170,7 +170,7 @@ fn create(
         });
     }
     let symbol = module_symbol(head.place, bytes.address)?;
-    let hook = WatchHook::new(bytes, symbol, lacks_symbol)?;
+    let hook = WatchHook::new(bytes, symbol)?;
     let probe = HitProbe::new(layout, hook, bytes.address)?;
     Definition::new(
         &Wprobes,

@@ -87,6 +87,7 @@ mod mapping_load;
 mod marker_copies;
 mod marker_triggers;
 mod module_events;
+mod moved_symbols;
 mod named_values;
 mod options;
 mod options_forms;
@@ -277,6 +278,7 @@ const GROUPS: &[&[Test]] = &[
     kprobes::TESTS,
     eprobes::TESTS,
     tprobes::TESTS,
+    moved_symbols::TESTS,
     uprobes::TESTS,
     usdt::TESTS,
     fprobes::TESTS,
