@@ -356,8 +356,11 @@ impl SharedCounts {
         if !self.wants_room() {
             return Ok(());
         }
-        let larger = self.growth.next(|bits| new_counts(plan, bits));
-        let (larger, mut row) = larger.and_then(|larger| Ok((larger, AbsorbedRow::new(plan)?)))?;
+        // Both, or it has not grown: what is wanted next goes by how large the map is.
+        let made = self
+            .growth
+            .next(|bits| Ok((new_counts(plan, bits)?, AbsorbedRow::new(plan)?)));
+        let (larger, mut row) = made?;
         // SAFETY: The smaller one goes below, after the writers that may have found it; the larger one is in the
         // box from then on.
         unsafe { self.set(&larger) };
