@@ -341,6 +341,17 @@ impl Nodes {
         }
     }
 
+    /// Returns the atom with which an expression begins, which it may be itself.
+    pub(crate) fn first(&self, at: u8) -> Option<Atom> {
+        match self.get(at) {
+            ExprNode::Atom(atom) => Some(atom),
+            ExprNode::Binary(_, inner, _) | ExprNode::Negated(inner) if inner < at => {
+                self.first(inner)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns whether the numbers of an expression are signed: those of its first operand are.
     pub(crate) fn is_signed(&self, at: u8) -> bool {
         match self.get(at) {

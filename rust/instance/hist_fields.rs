@@ -27,6 +27,7 @@ use crate::{
             Log, //
         },
         expr::{
+            Atom,
             ExprSource,
             Modifier, //
         },
@@ -141,28 +142,44 @@ fn has_same_types(one: PlannedHist<'_>, other: PlannedHist<'_>) -> bool {
     keys.len() == others.len() && pairs.all(|(a, b)| is_same_type((one, a.node), (other, b.node)))
 }
 
-/// Returns whether two keys are of the same type.
+/// Returns whether two keys are of the same type. As in ftrace an expression is of that of its first operand, and a
+/// modifier changes whether a number is signed, and nothing else.
 fn is_same_type(
     ((one, text, event), node): (PlannedHist<'_>, u8),
     ((other, other_text, of), other_node): (PlannedHist<'_>, u8),
 ) -> bool {
-    let (Some(a), Some(b)) = (one.nodes.atom(node), other.nodes.atom(other_node)) else {
+    let (Some(a), Some(b)) = (one.nodes.first(node), other.nodes.first(other_node)) else {
         return false;
     };
-    // Others are about the text of a key.
-    let changes = |modifier| match modifier {
-        Modifier::Log2 | Modifier::Buckets(_) | Modifier::Usecs => Some(modifier),
-        _ => None,
-    };
-    let is_field = |source| matches!(source, ExprSource::Number(_) | ExprSource::Text(_));
-    let fields = (is_field(a.source), is_field(b.source));
-    changes(a.modifier) == changes(b.modifier)
-        && match fields {
-            (true, true) => with_type(event, a.name.text(text), |ty| {
-                with_type(of, b.name.text(other_text), |other| ty == other)
-            }),
-            _ => a.source == b.source,
+    is_signed(a) == is_signed(b)
+        && with_atom_type(event, text, a, |ty| {
+            with_atom_type(of, other_text, b, |other| ty == other)
+        })
+}
+
+/// Returns whether a key that begins with this is a signed number.
+fn is_signed(atom: Atom) -> bool {
+    match (atom.source, atom.modifier) {
+        (_, Modifier::Log2 | Modifier::Buckets(_)) => false,
+        (ExprSource::Number(number), _) => number.signed,
+        _ => false,
+    }
+}
+
+/// Calls `f` with the type that ftrace gives a key which begins with this. Returns what it returns; `false` if there is
+/// no such field.
+fn with_atom_type(event: &Event, text: &[u8], atom: Atom, f: impl Fn(&str) -> bool) -> bool {
+    match atom.source {
+        ExprSource::Constant(_) | ExprSource::HitCount | ExprSource::Timestamp => f("u64"),
+        ExprSource::Cpu => f("unsigned int"),
+        ExprSource::Comm => f("char[]"),
+        ExprSource::Stack => f("unsigned long[]"),
+        ExprSource::Number(_) | ExprSource::Text(_) | ExprSource::StackAt(_) => {
+            with_type(event, atom.name.text(text), f)
         }
+        // No key is one.
+        ExprSource::Reference(..) => false,
+    }
 }
 
 /// Calls `f` with the type of a field of `event`, which may be a common one. Returns what it returns; `false` if

@@ -60,6 +60,21 @@ const STORIES: &[&[Step]] = &[
         Exit("!hist:keys=common_pid:rr=ret:onmax($rr).lk_lat(syscalls.sys_enter_lseek.whence)"),
         Calls,
     ],
+    // An expression is of the type of its first operand; the power of 2 of a signed number is of none that is signed.
+    &[
+        Enter("hist:keys=common_pid"),
+        Exit("hist:keys=common_pid*1:onmatch(syscalls.sys_enter_lseek).lk_lat(whence)"),
+        Calls,
+        Exit("hist:keys=common_cpu:onmatch(syscalls.sys_enter_lseek).lk_lat(whence)"),
+        Exit("hist:keys=common_pid.log2:onmatch(syscalls.sys_enter_lseek).lk_lat(whence)"),
+        Calls,
+    ],
+    // The CPU is an unsigned int.
+    &[
+        Enter("hist:keys=fd"),
+        Exit("hist:keys=common_cpu:onmatch(syscalls.sys_enter_lseek).lk_lat(whence)"),
+        Calls,
+    ],
 ];
 
 fn fields(context: &Context) -> Check {
