@@ -4,10 +4,10 @@
 //! A word is a pattern of names or the index of a function, with `!` before it to take functions out:
 //!
 //! - `name`, `front*`, `*end`, `*middle*`, or a glob with `?`, `[…]`, `\` or a `*` inside;
-//! - `INDEX`, the number of a line of `available_filter_functions`, counted from 1;
+//! - `INDEX`, the number of a line of `available_filter_functions`, counted from 1, whatever module follows;
 //! - `PATTERN:mod:MODULE`, of which both may be patterns: those functions of the module. An empty
 //!   pattern means all, an empty module means all modules, and `!` before the module all functions that
-//!   are not in it.
+//!   are not in it. `PATTERN:mod` names no module, and is the pattern.
 
 use super::list::Function;
 use crate::{
@@ -35,11 +35,14 @@ pub(crate) struct FilterWord<'a> {
 /// The functions that a word selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection<'a> {
-    /// The one in this line of the list, counted from 0.
+    /// The one in this line of the list, counted from 0; [`NO_LINE`] for none.
     Line(usize),
     /// Those whose names match.
     Names(NamePattern<'a>, Option<NamePattern<'a>>),
 }
+
+/// A line that no list has.
+const NO_LINE: usize = usize::MAX;
 
 /// A pattern of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +93,8 @@ impl<'a> FilterWord<'a> {
     ///
     /// # Errors
     ///
-    /// `Inval` for the index 0, for a number that is none, and for a command that there is not.
+    /// `Inval` for a command that there is not, and for the index 0 and a number that is none where no module follows: one
+    /// with a module may wait for that, as in ftrace.
     pub(crate) fn parse(word: &'a [u8]) -> Result<Self, Errno> {
         let (pattern, rest) = match word.iter().position(|byte| *byte == b':') {
             Some(at) => (
@@ -100,21 +104,27 @@ impl<'a> FilterWord<'a> {
             None => (word, None),
         };
         let module = match rest {
-            None => None,
+            None | Some(b"mod") => None,
             Some(rest) => Some(rest.strip_prefix(b"mod:").ok_or(Errno::Inval)?),
         };
         let removes = pattern.first() == Some(&b'!');
         let pattern = pattern.strip_prefix(b"!").unwrap_or(pattern);
         let selection = match pattern.first() {
-            Some(digit) if digit.is_ascii_digit() && module.is_none() => {
-                let index = number::c_integer(pattern, false).ok_or(Errno::Inval)?;
-                let line = index.checked_sub(1).ok_or(Errno::Inval)?;
-                Selection::Line(usize::try_from(line).map_err(|_| Errno::Inval)?)
-            }
+            Some(digit) if digit.is_ascii_digit() => match (line(pattern), module) {
+                (Some(line), _) => Selection::Line(line),
+                (None, Some(_)) => Selection::Line(NO_LINE),
+                (None, None) => return Err(Errno::Inval),
+            },
             _ => Selection::Names(NamePattern::parse(pattern), module.map(NamePattern::parse)),
         };
         Ok(Self { removes, selection })
     }
+}
+
+/// Returns the line of an index, counted from 0; `None` for 0 and for what is no number.
+fn line(index: &[u8]) -> Option<usize> {
+    let line = number::c_integer(index, false)?.checked_sub(1)?;
+    usize::try_from(line).ok()
 }
 
 /// Returns the pattern and the module of a word that names functions of a module, without the `!` that takes
@@ -126,10 +136,20 @@ pub(crate) fn of_module(word: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((pattern, rest.strip_prefix(b":mod:")?))
 }
 
+/// Returns whether a word names functions of a module, or would if it said of which one.
+pub(crate) fn is_for_modules(word: &[u8]) -> bool {
+    word.split(|byte| *byte == b':').nth(1) == Some(b"mod".as_slice())
+}
+
 impl Selection<'_> {
     /// Returns whether it is one by names alone.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Selection::Names(_, None))
+    }
+
+    /// Returns whether it is one by its line, of whatever module.
+    pub(crate) fn is_line(&self) -> bool {
+        matches!(self, Selection::Line(_))
     }
 
     /// Returns whether `function`, in line `at` of the list, is one of them.
@@ -188,6 +208,14 @@ mod tests {
             ("1", &["schedule"]),
             ("0x4", &["vfs_read"]),
             ("8", &[]),
+            ("4:mod:ext4", &["vfs_read"]),
+            ("4:mod:nosuch", &["vfs_read"]),
+            ("8:mod:ext4", &[]),
+            ("0:mod:ext4", &[]),
+            ("4x:mod:ext4", &[]),
+            ("vfs_read:mod", &["vfs_read"]),
+            ("4:mod", &["vfs_read"]),
+            ("nosuch:mod", &[]),
             (":mod:ext4", &["ext4_read", "ext4_write"]),
             ("*:mod:ext4", &["ext4_read", "ext4_write"]),
             ("*read:mod:e*", &["ext4_read"]),
@@ -224,6 +252,12 @@ mod tests {
         for (word, expected) in rows {
             let expected = expected.map(|(a, b)| (a.as_bytes(), b.as_bytes()));
             assert_eq!(of_module(word.as_bytes()), expected, "{word}");
+            let is_for_modules = expected.is_some() || *word == "f:mod";
+            assert_eq!(
+                super::is_for_modules(word.as_bytes()),
+                is_for_modules,
+                "{word}"
+            );
         }
     }
 
@@ -233,6 +267,10 @@ mod tests {
             "0",
             "!0",
             "1x",
+            "0:mod",
+            "1x:mod",
+            "schedule:mo",
+            "schedule:modx",
             "99999999999999999999",
             "schedule:nosuch",
             "schedule:",

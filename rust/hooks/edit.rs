@@ -135,8 +135,9 @@ impl Edit {
     ///
     /// `EINVAL` for one that is wrong, `ENOMEM`, and those of [`list::current`].
     pub(super) fn obey(&mut self, word: &[u8]) -> Result<bool> {
+        let is_divided = word.contains(&b':');
         let word = FilterWord::parse(word).map_err(|_| EINVAL)?;
-        if self.kind.is_of_calls() && !word.selection.is_plain() {
+        if self.kind.is_of_calls() && (is_divided || !word.selection.is_plain()) {
             return Err(EINVAL);
         }
         self.renew()?;

@@ -67,8 +67,8 @@ impl SelectionWords {
         self.0.iter().any(|word| parts(word).1 == name)
     }
 
-    /// Adds to `selected`, in ascending order, what waits for the module `name`, of the functions of it in
-    /// `list`.
+    /// Adds to `selected`, in ascending order, what waits for the module `name`: of the functions of it in `list`, or a
+    /// line of that.
     ///
     /// # Errors
     ///
@@ -84,7 +84,9 @@ impl SelectionWords {
                 continue;
             };
             for (at, function) in list.list().iter().enumerate() {
-                if function.module == Some(name) && word.selection.takes(at, &function) {
+                // As in ftrace, a line is one of any module.
+                let is_meant = function.module == Some(name) || word.selection.is_line();
+                if is_meant && word.selection.takes(at, &function) {
                     selected.push(function.address, GFP_KERNEL)?;
                 }
             }

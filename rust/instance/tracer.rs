@@ -11,7 +11,7 @@ use crate::{
     buffers::CpuSel,
     functions::{
         commands::CommandWord,
-        words::of_module, //
+        words::is_for_modules, //
     },
     hooks::{
         Edit,
@@ -355,7 +355,7 @@ impl Instance {
             FilterKind::Filter if self.obey_command(word)? => return Ok(()),
             // As in ftrace, the stack tracer is no instance that could obey, nor could a word wait for a module there.
             FilterKind::Stack
-                if of_module(word).is_some() || !matches!(CommandWord::parse(word), Ok(None)) =>
+                if is_for_modules(word) || !matches!(CommandWord::parse(word), Ok(None)) =>
             {
                 return Err(ENODEV);
             }

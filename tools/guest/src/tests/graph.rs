@@ -437,6 +437,7 @@ fn words(context: &Context) -> Check {
             ("vfs_read\n", true),
             ("!vfs_write\n", false),
             ("nosuch\n", false),
+            ("vfs_read:mod\n", false),
             ("7\n", true),
             ("vfs_wri?e\n", true),
             ("!vfs_write\n", false),

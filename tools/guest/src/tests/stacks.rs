@@ -142,6 +142,7 @@ fn words(context: &Context) -> Check {
         ("vfs_read:traceoff\n", false),
         ("vfs_read:nosuch\n", false),
         ("vfs_read:enable_event\n", false),
+        ("vfs_read:mod\n", false),
         ("vfs_read:mod:nosuch\n", false),
         ("!vfs_read:mod:nosuch\n", false),
         ("*:mod:*\n", false),
