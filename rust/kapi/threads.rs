@@ -164,7 +164,7 @@ pub(crate) fn address() -> u64 {
 }
 
 /// Moves the current thread, which is on one CPU alone, to the next one of `cpus` that is online. Only in
-/// [`ThreadBody::run`]. Returns false when it may run on other CPUs by now, or the CPU is gone again.
+/// [`ThreadBody::run`]. Returns false when it may run elsewhere than on the CPU where this has put it, or that is gone.
 pub(crate) fn move_on(cpus: &[u64]) -> bool {
     if cpus.len() < (super::cpus::most() as usize).div_ceil(64) {
         return false;

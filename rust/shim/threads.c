@@ -236,17 +236,23 @@ void rt_thread_sleep_us(u64 us)
 
 int rt_thread_move(const unsigned long *cpus)
 {
+	struct rt_thread *thread;
 	unsigned int cpu;
 	int ret;
 
-	if (current->nr_cpus_allowed != 1)
+	if (kthread_func(current) != rt_placed_main)
+		return -EINVAL;
+	/* Its own since it began. */
+	thread = kthread_data(current);
+	if (!cpumask_equal(&thread->cpus, current->cpus_ptr))
 		return -EBUSY;
 	cpus_read_lock();
 	cpu = raw_smp_processor_id();
 	do {
 		cpu = cpumask_next_wrap(cpu, cpu_online_mask);
 	} while (!test_bit(cpu, cpus) && cpu != raw_smp_processor_id());
-	ret = set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	cpumask_copy(&thread->cpus, cpumask_of(cpu));
+	ret = set_cpus_allowed_ptr(current, &thread->cpus);
 	cpus_read_unlock();
 	return ret;
 }

@@ -52,8 +52,8 @@ void rt_thread_sleep(unsigned int ms);
 void rt_thread_sleep_us(u64 us);
 /*
  * For the thread itself, which was started or moved to one CPU: moves it to the
- * next CPU of the set that is online. -EBUSY if another CPU than that one is
- * allowed by now.
+ * next CPU of the set that is online. -EBUSY if it may run anywhere else than on
+ * that one by now, -EINVAL for any other thread.
  */
 int rt_thread_move(const unsigned long *cpus);
 

@@ -410,6 +410,19 @@ fn cpus(context: &Context) -> Check {
     let both = sys::wait_until(PATIENCE, || of("000") && of("001"));
     ensure!(both, "not both CPUs were searched: {}", own.get("trace")?);
     ensure_eq!(top.get(MODE)?, "none [round-robin] per-cpu\n", "mode");
+    // A user who has the thread run on one other CPU ends that as well.
+    let is_free = sys::wait_until(PATIENCE, || {
+        let threads = named_threads("hwlatd").into_iter();
+        let pids = threads.filter_map(|(_, path)| path.file_name()?.to_str()?.parse().ok());
+        // On that CPU it is every other time.
+        pids.for_each(|pid| {
+            sys::move_task_to(pid, 0);
+        });
+        top.get(MODE).is_ok_and(|mode| mode.starts_with("[none]"))
+    });
+    ensure!(is_free, "mode {} on one CPU", top.get(MODE)?);
+    top.set(MODE, "round-robin")?;
+    have_workers(&["hwlatd"])?;
     // A mode that can be obeyed is, after one that could not.
     switch("0")?;
     own.set("tracing_cpumask", "2")?;
