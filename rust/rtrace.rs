@@ -38,7 +38,10 @@
 use kapi::{
     compat::parameter,
     cpu_watch::CpuWatch,
-    kernel_btf::KernelBtf,
+    kernel_btf::{
+        KernelBtf,
+        SysfsMount, //
+    },
     kernel_tracefs::TracefsMount,
     late::Unloading, //
 };
@@ -108,6 +111,8 @@ struct Rtrace {
     _functions: hooks::ModuleWatch,
     // Instances read the kernel's list of functions there until they go.
     _tracefs: TracefsMount,
+    // BTF is read there.
+    _sysfs: SysfsMount,
     _events: EventTable,
 }
 
@@ -136,6 +141,7 @@ fn forget_event(event: &'static events::Event) {
 
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        let sysfs = SysfsMount::begin()?;
         let btf = KernelBtf::read("vmlinux")?;
         let kernel = btf.as_ref().map_err(|why| *why);
         let inline = parameter(&module_parameters::local_clock) != 0;
@@ -165,6 +171,7 @@ impl kernel::Module for Rtrace {
             _instances: instances,
             _cpus: cpus,
             _tracefs: tracefs,
+            _sysfs: sysfs,
             _events: events,
         })
     }

@@ -2,11 +2,17 @@
 
 //! The BTF of the running kernel and of its modules.
 //!
-//! The kernel shows it as files in `/sys/kernel/btf`. Process context only.
+//! The kernel shows it as files in `kernel/btf` of sysfs. They are read by a mount that no user sees, whatever the root
+//! folder of the caller has, if it has one: a task that ends has none. Process context only.
+//!
+//! Lock: [`MOUNT`]; inside it are only the kernel's.
 
 use super::{
     c,
-    open_file, //
+    open_file::{
+        self,
+        OwnMount, //
+    }, //
 };
 use crate::event::btf::{
     self,
@@ -21,6 +27,32 @@ use kernel::{
 
 /// Longer is not believed; that of a large kernel has 6 MB.
 const MOST: usize = 64 << 20;
+
+crate::kapi::global::global_mutex! {
+    static MOUNT: Mutex<Option<OwnMount>> = None;
+}
+
+/// The files of BTF can be read while this exists.
+pub(crate) struct SysfsMount(());
+
+impl SysfsMount {
+    /// Mounts sysfs, if the kernel has it. One at a time, by a task that does not end.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn begin() -> Result<Self> {
+        *MOUNT.lock() = open_file::if_there(c::rt_sysfs_mount().owned())?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for SysfsMount {
+    fn drop(&mut self) {
+        let mount = MOUNT.lock().take();
+        drop(mount);
+    }
+}
 
 /// Why there is no BTF.
 #[derive(Clone, Copy)]
@@ -58,7 +90,7 @@ impl KernelBtf {
     ///
     /// `ENOMEM`.
     pub(crate) fn read(name: &str) -> Result<Result<Self, NoBtf>> {
-        let path = CString::try_from_fmt(fmt!("/sys/kernel/btf/{name}"))?;
+        let path = CString::try_from_fmt(fmt!("kernel/btf/{name}"))?;
         let bytes = match read_file(&path) {
             Ok(bytes) => bytes,
             Err(ENOMEM) => return Err(ENOMEM),
@@ -110,7 +142,8 @@ impl ModuleBtf {
 }
 
 fn read_file(path: &CStr) -> Result<KVVec<u8>> {
-    let open = open_file::open(path)?;
+    // Not locked while it is read: the file keeps the mount.
+    let open = open_file::open(MOUNT.lock().as_deref(), path)?;
     // A stale size would only make the reading stop early.
     let size = usize::try_from(c::rt_file_size(&open))?;
     if size == 0 || size > MOST {

@@ -12,36 +12,20 @@
 
 use super::{
     c,
-    foreign::{
-        FinalRef,
-        Object,
-        Owned,
-        Release, //
-        TaskSharedObject,
-    },
-    open_file::OwnFile, //
+    open_file::{
+        self,
+        OwnMount, //
+    }, //
 };
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// The bytes that are read at a time.
 const PIECE: usize = 64 << 10;
 /// A longer text is not believed; the list of functions has 3 MB.
 const MOST: usize = 64 << 20;
 
-impl Release for bindings::vfsmount {
-    fn release(ending: FinalRef<Self>) {
-        c::kern_unmount(ending);
-    }
-}
-
-// SAFETY: A mount belongs to no task, and the kernel counts its references.
-unsafe impl TaskSharedObject for bindings::vfsmount {}
-
 crate::kapi::global::global_mutex! {
-    static MOUNT: Mutex<Option<Owned<bindings::vfsmount>>> = None;
+    static MOUNT: Mutex<Option<OwnMount>> = None;
 }
 
 /// Texts of the kernel's tracefs can be read while this exists.
@@ -54,12 +38,7 @@ impl TracefsMount {
     ///
     /// `ENOMEM`.
     pub(crate) fn begin() -> Result<Self> {
-        match c::rt_tracefs_mount().owned() {
-            Ok(mount) => *MOUNT.lock() = Some(mount),
-            Err(ENOMEM) => return Err(ENOMEM),
-            // What is read is told so.
-            Err(_) => {}
-        }
+        *MOUNT.lock() = open_file::if_there(c::rt_tracefs_mount().owned())?;
         Ok(Self(()))
     }
 }
@@ -71,25 +50,15 @@ impl Drop for TracefsMount {
     }
 }
 
-/// Opens the file `name` in the root of a mount of tracefs, as the kernel: the caller was let into a file of ours.
-///
-/// # Errors
-///
-/// `ENOENT` when there is none, `EPERM` when the kernel is locked down, `ENOMEM`.
-fn open(mount: &Object<bindings::vfsmount>, name: &CStr) -> Result<OwnFile> {
-    let found = c::rt_lookup(mount, name.into()).owned()?;
-    c::rt_dentry_open(mount, &found).owned()
-}
-
 /// Returns the text of the file `name` in the root of the kernel's tracefs.
 ///
 /// # Errors
 ///
-/// `ENODEV` when the kernel has no tracefs, those of [`open`], `EINVAL` for a file that has no text, `EFBIG`, and those of
-/// the file itself.
+/// `ENODEV` when the kernel has no tracefs, `ENOENT` when it has no such file, `EPERM` when it is locked down, `ENOMEM`,
+/// `EINVAL` for a file that has no text, `EFBIG`, and those of the file itself.
 pub(crate) fn read(name: &CStr) -> Result<KVVec<u8>> {
     let mount = MOUNT.lock();
-    let file = open(mount.as_ref().ok_or(ENODEV)?, name)?;
+    let file = open_file::open(mount.as_deref(), name)?;
     let mut piece = KVVec::from_elem(0u8, PIECE, GFP_KERNEL)?;
     let mut text = KVVec::new();
     let mut position = 0;

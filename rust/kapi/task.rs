@@ -131,12 +131,6 @@ pub(crate) fn bytes_of(name: [u64; COMM / 8]) -> [u8; COMM] {
     bytes
 }
 
-/// Returns whether the current task has a root folder, where paths begin. One that ends has none when the files that it
-/// leaves open are closed.
-pub(crate) fn has_root() -> bool {
-    !load!(kernel::current!(), fs).is_null()
-}
-
 /// Returns the file table of the calling program, as a number to be compared with the owner that
 /// `flush` gets. All threads of a program have the same one.
 pub(crate) fn file_table() -> usize {

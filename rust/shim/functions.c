@@ -13,6 +13,7 @@
 #include <linux/path.h>
 #include <linux/sched/task_stack.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/uio.h>
 
 #include "functions.h"
@@ -146,9 +147,32 @@ struct vfsmount *rt_tracefs_mount(void)
 	return mount;
 }
 
-struct dentry *rt_lookup(struct vfsmount *mount, const char *name)
+struct vfsmount *rt_sysfs_mount(void)
 {
-	return lookup_noperm_positive_unlocked(&QSTR(name), mount->mnt_root);
+	/* As above. It has no options that a mount could change. */
+	struct file_system_type *type = get_fs_type("sysfs");
+
+	return type ? kern_mount(type) : ERR_PTR(-ENODEV);
+}
+
+struct dentry *rt_lookup(struct vfsmount *mount, const char *path)
+{
+	struct dentry *found = dget(mount->mnt_root);
+
+	while (*path && !IS_ERR(found)) {
+		struct dentry *folder = found;
+		size_t len = strcspn(path, "/");
+
+		if (d_is_dir(folder))
+			found = lookup_noperm_positive_unlocked(
+				&QSTR_LEN(path, len), folder);
+		else
+			found = ERR_PTR(-ENOTDIR);
+		dput(folder);
+		path += len;
+		path += *path == '/';
+	}
+	return found;
 }
 
 ssize_t rt_seq_read(struct file *file, struct rt_room room, loff_t *pos)

@@ -88,8 +88,14 @@ void rt_irqs_restore(unsigned long flags);
  */
 struct vfsmount *rt_tracefs_mount(void);
 
-/* A macro, and members: looks up a name in the root of that. */
-struct dentry *rt_lookup(struct vfsmount *mount, const char *name);
+/* A macro: the same for sysfs. */
+struct vfsmount *rt_sysfs_mount(void);
+
+/*
+ * A macro, and members: looks up a path below the root of one of these, as the kernel.
+ * Its parts are names, with one slash between them.
+ */
+struct dentry *rt_lookup(struct vfsmount *mount, const char *path);
 
 /*
  * Inline, with structures: reads on in a file. -EINVAL for one that is not read as

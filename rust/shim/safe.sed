@@ -30,7 +30,7 @@
 	s/: \*mut (\w+)\) -> \*mut (\w+)/: \&Object<\1>) -> Option<Owned<\2>>/
 	s/pub fn/pub safe fn/
 }
-/ fn (filp_open|rt_dentry_open|rt_lookup|rt_tracefs_mount)\(/ s/-> \*mut (\w+)/-> OwnedOrError<\1>/
+/ fn (rt_dentry_open|rt_lookup|rt_sysfs_mount|rt_tracefs_mount)\(/ s/-> \*mut (\w+)/-> OwnedOrError<\1>/
 / fn (rt_preemption_kind|rt_preemption_mode|rt_release|rt_syscall_name)\(/ s/-> \*const ::kernel::ffi::c_char/-> Option<CText<'static>>/
 / fn (rt_module_name|rt_tracepoint_name)\(/ {
 	s/\((\w+): \*const (\w+)\) -> \*const ::kernel::ffi::c_char/<'a>(\1: \&'a Object<\2>) -> CText<'a>/
@@ -42,7 +42,7 @@
 }
 
 # What is used.
-/ fn (filp_open|rt_dentry_open|rt_file_(read|size)|rt_fprobe_(missed|unregister)|rt_function_address|rt_hook_(forget|register|select|select_all|unregister)|rt_kprobe_(address|at_entry|at_hook|disable|is_gone|max_active|missed|register|returns)|rt_load_kill|rt_lookup|rt_module_event|rt_module_init_(size|text)|rt_mount_point_(make|remove)|rt_module_is_foreign|rt_program_(ask_for|bit|fault_in|is_gone|set_bit)|rt_return_address|rt_return_value|rt_returned_to|rt_seq_read|rt_symbol_address|rt_task_(cpu|state|user)|rt_text_of_(gfp|hashed)|rt_tick_wait|rt_tick_wait_signal|rt_tracefs_mount|rt_tracepoint_entry|rt_unwind_with|rt_uprobe_(file|inode|is_regular|open|read)|rt_within_module|rt_within_module_init)\(/ {
+/ fn (rt_dentry_open|rt_file_(read|size)|rt_fprobe_(missed|unregister)|rt_function_address|rt_hook_(forget|register|select|select_all|unregister)|rt_kprobe_(address|at_entry|at_hook|disable|is_gone|max_active|missed|register|returns)|rt_load_kill|rt_lookup|rt_module_event|rt_module_init_(size|text)|rt_mount_point_(make|remove)|rt_module_is_foreign|rt_program_(ask_for|bit|fault_in|is_gone|set_bit)|rt_return_address|rt_return_value|rt_returned_to|rt_seq_read|rt_symbol_address|rt_sysfs_mount|rt_task_(cpu|state|user)|rt_text_of_(gfp|hashed)|rt_tick_wait|rt_tick_wait_signal|rt_tracefs_mount|rt_tracepoint_entry|rt_unwind_with|rt_uprobe_(file|inode|is_regular|open|read)|rt_within_module|rt_within_module_init)\(/ {
 	s/pub fn/pub safe fn/
 	s/: \*mut \*mut (rt_\w+)/: \&mut Option<Owned<\1>>/
 	s/: \*const ::kernel::ffi::c_char/: CText<'_>/

@@ -11,15 +11,18 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::client::Client;
 use crate::errno::*;
+use crate::process;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::using;
 use crate::Context;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 
 pub const TESTS: &[Test] = &[
     test("dynamic.names", 60, names),
     test("dynamic.names_refused", 60, refused),
+    test("dynamic.names_without_sys", 60, without_sys),
     test("dynamic.names_example", 60, example),
     test("clients.names", 60, client),
 ];
@@ -189,6 +192,32 @@ fn refused(context: &Context) -> Check {
     own.set(FILE, "-:named/x")?;
     own.empty("error_log")?;
     report.finish()
+}
+
+/// Names are those that the kernel has, whatever is in the root folder of the program that writes the line.
+fn without_sys(context: &Context) -> Check {
+    const SYS_WRITE: usize = 1;
+    const SYS_CHROOT: usize = 161;
+    need_types()?;
+    let tops = Tops::cleared(context);
+    let own = &tops.own;
+    let line = "p:named/far __task_pid_nr_ns type\n";
+    let file = own.open_write(FILE).map_err(|e| format!("{FILE}: {e:?}"))?;
+    let place = [
+        file.as_raw_fd() as usize,
+        line.as_ptr() as usize,
+        line.len(),
+    ];
+    let child = process::run_in_child(|| {
+        // There is no /sys below it.
+        if sys::call(SYS_CHROOT, [c"/dev".as_ptr() as usize, 0, 0, 0, 0, 0]) == 0 {
+            sys::call(SYS_WRITE, [place[0], place[1], place[2], 0, 0, 0]);
+        }
+    });
+    child.map_err(|error| format!("no child: {error:?}"))?;
+    let shown = own.get(FILE)?;
+    ensure!(shown.contains("named/far"), "{shown}{}", log_of(own)?);
+    own.set(FILE, "-:named/far")
 }
 
 /// The example of Documentation/using.md.
