@@ -133,8 +133,9 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `EBUSY` while a `trace_pipe` is open, `ENOMEM`: nothing has changed. Those of [`Tracer::start`]; then
-    /// the tracer is `nop`.
+    /// `EBUSY` while a `trace_pipe` is open or a histogram has the snapshot that `tracer` needs, `ENOMEM` without memory
+    /// for the buffers: nothing has changed. `ENOMEM` without memory for the options that `tracer` holds, and those of
+    /// [`Tracer::start`]: the tracer is `nop`, and the buffers are empty.
     pub(crate) fn set_tracer(&self, tracer: &'static dyn Tracer) -> Result {
         let mut present = self.tracer.lock();
         if present.name() == tracer.name() {
