@@ -76,7 +76,8 @@ impl ProgramMemory {
         to_result(c::rt_program_set_bit(&self.0, address, bit, on))
     }
 
-    /// Has the memory at `address` be there, to be written, now or later.
+    /// Has the memory at `address` be there, to be written, now or later. Sleeps only where a file system has it wait, for
+    /// as long as that likes: one that is frozen, or that reads the page itself.
     ///
     /// # Errors
     ///

@@ -23,7 +23,9 @@ int rt_program_set_bit(struct mm_struct *mm, unsigned long address,
 
 /*
  * Flags: has the page at `address` be there to be written; asks for it and returns
- * -EAGAIN if it has to be waited for, or the memory is locked.
+ * -EAGAIN if it has to be waited for, or the memory is locked. FOLL_NOWAIT does not
+ * bind file systems: one that is frozen, or that reads the page without readahead,
+ * has it sleep, with the memory locked for reading.
  */
 int rt_program_ask_for(struct mm_struct *mm, unsigned long address);
 

@@ -363,7 +363,7 @@ impl Source for UserEventSource {
 /// is no [`UserEventWork`].
 pub(super) fn leave_programs() {
     // All bits are 0 then, also those of programs that are copied meanwhile, but in pages that do not come.
-    bits::bring();
+    bits::bring(None);
     let watch = CHANGES.lock().watch.take();
     drop(watch);
     bits::bring_at_last();

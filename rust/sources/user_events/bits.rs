@@ -3,8 +3,9 @@
 //! The bits in the memory of programs that are set while an event is enabled.
 //!
 //! A bit is set where that takes no wait: a user who enables an event must not wait for a program. Where the page is
-//! not there, or the program changes its memory at the time, [`bring`] tries it again later, on a worker of its own.
-//! That waits for no page either: one that does not come keeps no other bit from being set.
+//! not there, or the program changes its memory at the time, [`bring_present`] tries it again later, and leaves what needs
+//! a page to [`bring`], on a worker that sets the bits of this program alone: a file system may keep that one waiting. So
+//! a page that does not come keeps no bit of another program from being set.
 //!
 //! A program that is copied takes its bits along. It has them until its memory is gone.
 //!
@@ -243,11 +244,16 @@ fn want(memory: &ProgramMemory, bit: EnableBit, tries: u8) {
     }
 }
 
-/// Takes the next bit that does not show what it shall, from the place `at` in the list on, which is moved on.
-fn take_wanted(at: &mut (usize, usize)) -> Option<WantedBit> {
+/// Takes the next bit that does not show what it shall, of the program `of` or of any, from the place `at` in the list
+/// on, which is moved on.
+fn take_wanted(of: Option<&ProgramMemory>, at: &mut (usize, usize)) -> Option<WantedBit> {
     let mut programs = PROGRAMS.lock();
     loop {
         let known = programs.get_mut(at.0)?;
+        if of.is_some_and(|of| !known.memory.is_same(of)) {
+            *at = (at.0.saturating_add(1), 0);
+            continue;
+        }
         let mut bits = known.bits.iter_mut().zip(0usize..).skip(at.1);
         let Some((bit, number)) = bits.find(|(bit, _)| bit.tries != 0) else {
             *at = (at.0.saturating_add(1), 0);
@@ -263,7 +269,7 @@ fn take_wanted(at: &mut (usize, usize)) -> Option<WantedBit> {
 }
 
 /// Returns how long to wait before the next try, as a power of two milliseconds; `None` if no bit needs one.
-fn wait() -> Option<u32> {
+pub(super) fn wait() -> Option<u32> {
     let programs = PROGRAMS.lock();
     let bits = programs.iter().flat_map(|known| known.bits.iter());
     let tries = bits
@@ -288,7 +294,8 @@ impl WantedBit {
             && matches!(write(&self.memory, self.bit, on), Err(EAGAIN))
     }
 
-    /// As [`Self::write`], and asks for the page. Returns whether that is all that can be done.
+    /// As [`Self::write`], and asks for the page, for which a file system may have it wait. Returns whether that is all
+    /// that can be done.
     fn bring(&self) -> bool {
         for _ in 0..MOST_TRIES {
             if !self.write() {
@@ -303,27 +310,40 @@ impl WantedBit {
     }
 }
 
-/// Has all bits show what they shall whose pages are there; the other pages are asked for. What cannot be there is left
-/// until the event is enabled or disabled again. Returns how long to wait before the next try, if a bit needs one, as
-/// a power of two milliseconds.
-pub(super) fn bring() -> Option<u32> {
+/// Has all bits show what they shall whose pages are there, without a wait. The others are tried again, and have their
+/// pages asked for by a worker for their program. Called by one task at a time.
+pub(super) fn bring_present() {
     // What moves to another place meanwhile still wants to be tried.
     let mut at = (0, 0);
-    while let Some(wanted) = take_wanted(&mut at) {
-        if !wanted.bring() {
+    while let Some(wanted) = take_wanted(None, &mut at) {
+        if wanted.write() {
+            // First: the worker takes what is wanted when it begins.
             want(&wanted.memory, wanted.bit, wanted.tries.saturating_add(1));
+            workers::ask(&wanted.memory);
         }
     }
-    wait()
 }
 
-/// As [`bring`], as often as there is time for before the module goes.
+/// Has the bits of the program `of`, or all, show what they shall whose pages are there; the other pages are asked for,
+/// which waits where a file system has it wait. What cannot be there is left until the event is enabled or disabled again.
+pub(super) fn bring(of: Option<&ProgramMemory>) {
+    // As in `bring_present`.
+    let mut at = (0, 0);
+    while let Some(wanted) = take_wanted(of, &mut at) {
+        if !wanted.bring() {
+            want(&wanted.memory, wanted.bit, wanted.tries);
+        }
+    }
+}
+
+/// As [`bring`] of all, as often as there is time for before the module goes.
 pub(super) fn bring_at_last() {
-    for wait in 0..LAST_TRIES {
-        if bring().is_none() {
+    for pause in 0..LAST_TRIES {
+        bring(None);
+        if wait().is_none() {
             return;
         }
-        worker::pause(1u32.wrapping_shl(wait));
+        worker::pause(1u32.wrapping_shl(pause));
     }
 }
 
@@ -333,12 +353,13 @@ pub(super) fn forget_ended() {
     PROGRAMS.lock().retain(|known| !known.memory.is_gone());
 }
 
-/// Returns whether a program was seen to end whose memory is not gone. If `last` is set, it is the last time.
+/// Returns whether a program was seen to end whose memory is not gone. If `last` is set, it is the last time, but for a
+/// program whose pages are asked for: that uses the memory, and has it looked at again when it is over.
 pub(super) fn are_ending(last: bool) -> bool {
     let mut any = false;
     for known in PROGRAMS.lock().iter_mut() {
         any |= known.ends;
-        known.ends &= !last;
+        known.ends = known.ends && (!last || workers::is_asked(&known.memory));
     }
     any
 }

@@ -26,6 +26,7 @@ mod format;
 mod json;
 mod kernel_modules;
 mod kmsg;
+mod late;
 mod leaks;
 mod load_task;
 mod maps;

@@ -11,16 +11,20 @@ use super::{test, Test};
 use crate::absent::Absent;
 use crate::check::{Check, Report};
 use crate::errno::EBUSY;
+use crate::late::LateFile;
 use crate::tree::{Instance, Tree};
 use crate::{module, sys, using, Context};
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test("user_events.calls", 60, calls),
     test("user_events.example", 60, example),
     test("user_events.memory", 60, memory),
     test("user_events.absent", 60, absent),
+    test("user_events.late_file", 90, late_file),
     test("user_events.waiting", 90, waiting),
     test("user_events.followed", 60, followed),
     test("user_events.instances", 60, instances),
@@ -209,6 +213,82 @@ fn absent(context: &Context) -> Check {
     Ok(())
 }
 
+/// A page for which a file system has the kernel wait keeps no bit of another program from being set.
+fn late_file(context: &Context) -> Check {
+    let pair = || -> std::io::Result<_> {
+        let (a, b) = UnixStream::pair()?;
+        for end in [&a, &b] {
+            end.set_read_timeout(Some(Duration::from_secs(40)))?;
+        }
+        Ok((a, b))
+    };
+    let pair = || pair().map_err(|e| format!("socketpair: {e}"));
+    let tree = Tree::at(&context.root);
+    let words = page(true);
+    let ((mut own, waits), (mut its, goes_on)) = (pair()?, pair()?);
+    let mut file = LateFile::new()?;
+    // They are other programs: this one must not wait for its own memory. Both tell when their bit is registered, and
+    // end with 1 if it is set.
+    let late = user_calls::child(|| {
+        let Ok(data) = Data::open(&context.root) else {
+            return 2;
+        };
+        if data.register("late u32 a", words, 0, 0) != 0 || LateFile::map(words).is_err() {
+            return 3;
+        }
+        let has_told = (&waits).write_all(&[1]);
+        // The memory is there when this program is told so.
+        if has_told
+            .and_then(|()| (&waits).read_exact(&mut [0]))
+            .is_err()
+        {
+            return 4;
+        }
+        i32::from(soon(|| word(words) == 1))
+    });
+    let other = user_calls::child(|| {
+        let Ok(data) = Data::open(&context.root) else {
+            return 2;
+        };
+        if data.register("other u32 a", words, 0, 0) != 0 {
+            return 3;
+        }
+        // SAFETY: A page of this test, of which nothing is kept.
+        unsafe { madvise(words, 4096, 4) };
+        if (&goes_on).write_all(&[1]).is_err() {
+            return 4;
+        }
+        i32::from(soon(|| word(words) == 1))
+    });
+    drop((waits, goes_on));
+    file.serve();
+    let mut report = Report::default();
+    for told in [&mut own, &mut its] {
+        let is_told = told.read_exact(&mut [0]).is_ok();
+        report.expect(is_told, || "a program ended".into());
+    }
+    tree.set("events/user_events/late/enable", "1")?;
+    report.expect(soon(|| file.is_awaited()), || {
+        "the page is not asked for".into()
+    });
+    tree.set("events/user_events/other/enable", "1")?;
+    let other = user_calls::wait(other);
+    report.expect(other == 1, || {
+        format!("the other program ends with {other}")
+    });
+    file.bring();
+    report.expect(own.write_all(&[1]).is_ok(), || "it ended".into());
+    let late = user_calls::wait(late);
+    report.expect(late == 1, || format!("the late program ends with {late}"));
+    for event in ["late", "other"] {
+        tree.set(&format!("events/user_events/{event}/enable"), "0")?;
+    }
+    report.expect(all_gone(context), || "events are left".into());
+    drop(file);
+    unmap(&[words]);
+    report.finish()
+}
+
 /// Runs `wait` in a task that waits for `late`, and `go_on` in another one before the page is there. Returns whether the
 /// latter did not wait, and what both return.
 fn beside(
@@ -330,7 +410,7 @@ fn followed(context: &Context) -> Check {
     tree.set("dynamic_events", "e:follow/ep user_events/ue x=$a")?;
     ensure_eq!(data.unregister(words, 0), 0, "unregister");
     drop(data);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(50));
     ensure!(tree.exists("events/user_events/ue"), "it went");
     tree.set("events/follow/ep/enable", "1")?;
     tree.set("events/follow/ep/enable", "0")?;
@@ -367,7 +447,7 @@ fn instances(context: &Context) -> Check {
     ensure_eq!(data.unregister(words, 0), 0, "unregister");
     drop(data);
     // An instance that has it enabled keeps it.
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(50));
     ensure!(
         top.exists("events/user_events/i"),
         "it went while it was enabled"
