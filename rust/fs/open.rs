@@ -124,6 +124,7 @@ impl OpenFile {
             return Ok(0);
         }
         let at = self.at();
+        let closes = self.sleepers.closes();
         let mut last = false;
         loop {
             let nudges = self.nudges.load(Relaxed);
@@ -145,7 +146,7 @@ impl OpenFile {
                 last = true;
                 continue;
             }
-            let sleeper = self.sleepers.enter()?;
+            let sleeper = self.sleepers.enter(closes)?;
             let mut until = || sleeper.closed() || self.nudged(nudges) || ended();
             match mark {
                 Some(mark) => self
@@ -169,6 +170,7 @@ impl OpenFile {
         nonblock: impl Fn() -> bool,
     ) -> Result<usize> {
         let cpu = self.cpu()?;
+        let closes = self.sleepers.closes();
         let nudges = self.nudges.load(Relaxed);
         let moved = self.inst.buffers().splice(cpu, pos, pipe, len)?;
         if moved != 0 {
@@ -177,7 +179,7 @@ impl OpenFile {
         if nonblock() {
             return Err(EAGAIN);
         }
-        let sleeper = self.sleepers.enter()?;
+        let sleeper = self.sleepers.enter(closes)?;
         self.inst
             .buffers()
             .wait_share(cpu, self.inst.buffers().percent(), &mut || {
@@ -190,10 +192,11 @@ impl OpenFile {
     /// share of the instance is full or `nudge` makes it look again, unless `nonblock` forbids it.
     pub(crate) fn next_reader(&self, nonblock: bool) -> Result {
         let cpu = self.cpu()?;
+        let closes = self.sleepers.closes();
         self.inst.buffers().mapped(cpu)?;
         if !nonblock {
             let nudges = self.nudges.load(Relaxed);
-            let sleeper = self.sleepers.enter()?;
+            let sleeper = self.sleepers.enter(closes)?;
             self.inst
                 .buffers()
                 .wait_share(cpu, self.inst.buffers().percent(), &mut || {
