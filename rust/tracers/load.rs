@@ -216,7 +216,8 @@ impl UserLoad {
                 return Ok(());
             };
             body.here.noise().answered();
-            body.stop_after(latency);
+            // The record has raised it.
+            body.stop_after(latency, false);
         } else {
             let _turn = LOADS.lock();
             if !body.is_seated() {
@@ -231,9 +232,7 @@ impl UserLoad {
         self.tick.wait(next);
         let body = self.tick.body();
         if let Some(latency) = body.record(TickContext::Thread, false) {
-            if body.stop_after(latency) {
-                raise(latency);
-            }
+            body.stop_after(latency, true);
         }
         Ok(())
     }
@@ -252,16 +251,19 @@ impl LoadBody {
         Some(latency)
     }
 
-    /// Stops tracing after so long a latency, with the stack that the timer has interrupted. Returns whether it was
-    /// one.
-    fn stop_after(&self, latency: u64) -> bool {
+    /// Stops tracing after so long a latency, with the stack that the timer has interrupted. `raises` says whether
+    /// such a one counts for the longest.
+    fn stop_after(&self, latency: u64, raises: bool) {
         let stop = workload::stop(true);
         if stop == 0 || latency / NS_PER_US < stop {
-            return false;
+            return;
         }
         self.here.print_stack(latency);
+        if raises {
+            // While recording is on: it counts for no instance where that is off.
+            raise(latency);
+        }
         workload::stop_tracing();
-        true
     }
 }
 

@@ -194,6 +194,9 @@ fn stops(context: &Context) -> Check {
         ensure_eq!(own.get("tracing_on")?, "0\n", "tracing_on");
         let text = own.get("trace")?;
         ensure!(text.contains(": stop tracing hit on cpu 0"), "{text}");
+        // The latency that has stopped it counts.
+        let most = own.get("tracing_max_latency")?;
+        ensure!(most != "0\n", "no latency: {text}");
         task.expect("read", "0")?;
         own.set("tracing_on", "1")?;
         task.expect("read", "0")?;
