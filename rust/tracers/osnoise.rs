@@ -246,6 +246,6 @@ impl Tracer for OsnoiseTracer {
     }
 
     fn stop(&self, host: &Host<'_>) {
-        workload::part(host);
+        workload::stop_tracer(host);
     }
 }

@@ -369,6 +369,6 @@ impl Tracer for TimerlatTracer {
     }
 
     fn stop(&self, host: &Host<'_>) {
-        workload::part(host);
+        workload::stop_tracer(host);
     }
 }

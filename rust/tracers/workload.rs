@@ -75,6 +75,7 @@ const MOST: usize = 65;
 crate::kapi::global::global_mutex! {
     static STATE: Mutex<MeasureState> = MeasureState {
         cpus: None,
+        chosen: None,
         measurement: None,
     };
 }
@@ -131,6 +132,8 @@ impl GracePlace for MeasuredInstance {
 struct MeasureState {
     /// The CPUs that are measured, one bit each; all if it is not set.
     cpus: Option<KVec<u64>>,
+    /// The workload of the instances that have one of the tracers, and how many these are, whether they record or not.
+    chosen: Option<(&'static dyn Workload, usize)>,
     measurement: Option<Measurement>,
 }
 
@@ -173,6 +176,29 @@ struct Measurement {
 }
 
 impl MeasureState {
+    /// Counts one more instance that has the tracer of `workload`.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while another one has that of another workload.
+    fn choose(&mut self, workload: &'static dyn Workload) -> Result {
+        let instances = match self.chosen {
+            Some((present, _)) if present.name() != workload.name() => return Err(EBUSY),
+            Some((_, instances)) => instances,
+            None => 0,
+        };
+        self.chosen = Some((workload, instances.saturating_add(1)));
+        Ok(())
+    }
+
+    /// Undoes [`Self::choose`].
+    fn leave(&mut self) {
+        self.chosen = match self.chosen {
+            Some((workload, instances @ 2..)) => Some((workload, instances.saturating_sub(1))),
+            _ => None,
+        };
+    }
+
     /// Returns the CPUs that are measured.
     fn cpus(&self) -> Result<KVec<u64>> {
         if let Some(set) = &self.cpus {
@@ -395,7 +421,7 @@ impl StopText {
 /// # Errors
 ///
 /// `EBUSY` while another workload measures, `ENOMEM`, `ENOENT` in a kernel without a tracepoint that it needs.
-pub(super) fn join(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
+fn join(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
     let mut state = STATE.lock();
     let is_added = USERS.add(|user| {
         user.is_top.store(host.is_top(), Relaxed);
@@ -421,7 +447,7 @@ fn forget(host: &Host<'_>) -> bool {
 }
 
 /// Undoes [`join`], if it was done.
-pub(super) fn part(host: &Host<'_>) {
+fn part(host: &Host<'_>) {
     let mut state = STATE.lock();
     if !forget(host) {
         return;
@@ -433,21 +459,23 @@ pub(super) fn part(host: &Host<'_>) {
     grace::writers_left();
 }
 
-/// Starts a tracer whose workload this is.
+/// Starts a tracer whose workload this is. [`stop_tracer`] undoes it.
 ///
 /// # Errors
 ///
-/// Those of [`join`].
+/// `EBUSY` while an instance has the tracer of another workload, and those of [`join`].
 pub(super) fn start(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
-    let state = STATE.lock();
-    let present = state.measurement.as_ref();
-    if present.is_some_and(|present| present.workload.name() != workload.name()) {
-        return Err(EBUSY);
-    }
-    drop(state);
+    // Also of instances that do not record: they can when they wish.
+    STATE.lock().choose(workload)?;
     host.sink().set_max_latency(0);
     // As in ftrace also when recording is off: users set up the threads before they switch it on.
-    join(host, workload)
+    join(host, workload).inspect_err(|_| STATE.lock().leave())
+}
+
+/// Stops a tracer that [`start`] has started.
+pub(super) fn stop_tracer(host: &Host<'_>) {
+    part(host);
+    STATE.lock().leave();
 }
 
 /// Calls `f` if tasks of user space measure, and keeps that so meanwhile.

@@ -204,6 +204,10 @@ fn together(context: &Context) -> Check {
     have_workers(&all)?;
     two.set("tracing_on", "0")?;
     have_workers(&[])?;
+    // It has the tracer while it does not record.
+    let refused = one.write("current_tracer", b"osnoise");
+    ensure_eq!(refused, Err(EBUSY), "osnoise beside timerlat that is off");
+    ensure_eq!(one.get("current_tracer")?, "nop\n", "the tracer");
     two.set("tracing_on", "1")?;
     have_workers(&all)?;
     two.set("current_tracer", "nop")?;
