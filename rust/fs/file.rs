@@ -257,7 +257,7 @@ impl Handler {
     }
 
     /// Returns how it is positioned.
-    fn kind(&self) -> FileKind {
+    pub(super) fn kind(&self) -> FileKind {
         match self {
             Handler::Own(_, kind, _) => *kind,
             Handler::Word(..) | Handler::List(_) => FileKind::Lines,
@@ -306,6 +306,8 @@ pub(crate) enum FileKind {
     Stream,
     /// A stream of sub-buffers, which need not be copied.
     Raw,
+    /// The same of the snapshot, which is not mapped.
+    RawSnapshot,
     /// Takes bytes only: no position.
     Sink,
     /// Takes records of programs and commands: a position that is always 0.
@@ -357,6 +359,10 @@ impl FileKind {
             mmap: Some(raw_calls::mmap),
             ..*STREAM
         };
+        const RAW_SNAPSHOT: &bindings::file_operations = &bindings::file_operations {
+            splice_read: Some(raw_calls::splice_read),
+            ..*STREAM
+        };
         const SINK: &bindings::file_operations = &bindings::file_operations {
             read_iter: None,
             splice_read: None,
@@ -382,6 +388,7 @@ impl FileKind {
             FileKind::Watched => WATCHED,
             FileKind::Stream => STREAM,
             FileKind::Raw => RAW,
+            FileKind::RawSnapshot => RAW_SNAPSHOT,
             FileKind::Sink => SINK,
             FileKind::Records => RECORDS,
         }
@@ -497,7 +504,7 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
             None | Some(FileKind::Text | FileKind::Records) => return Ok(0),
             Some(FileKind::LinesRead) if !reads => return Ok(0),
             Some(FileKind::Lines | FileKind::LinesRead | FileKind::Watched) => c::rt_forbid_pwrite,
-            Some(FileKind::Stream | FileKind::Raw) => c::nonseekable_open,
+            Some(FileKind::Stream | FileKind::Raw | FileKind::RawSnapshot) => c::nonseekable_open,
             Some(FileKind::Sink) => c::stream_open,
         };
         // Each of them only changes the mode bits, returns 0 and cannot fail.
@@ -625,6 +632,7 @@ mod tests {
             (FileKind::LinesRead, true, true, false),
             (FileKind::Stream, false, true, true),
             (FileKind::Raw, false, true, true),
+            (FileKind::RawSnapshot, false, true, true),
             (FileKind::Sink, true, false, false),
             (FileKind::Records, true, false, false),
         ] {

@@ -11,14 +11,20 @@ use super::{
     file::{
         Arg,
         FileIdentity,
+        FileKind,
         FileNode,
         PollState,
         Step,
         TraceFile, //
     },
+    raw,
     sleep::FileSleepers, //
 };
 use crate::{
+    buffers::{
+        Buf,
+        CpuSel, //
+    },
     instance::{
         Instance,
         InstanceRef, //
@@ -63,6 +69,7 @@ pub(crate) struct OpenFile {
     nudges: Atomic<u64>,
     inst: Arc<Instance>,
     arg: Arg,
+    kind: FileKind,
     reads: bool,
     // Dropped last: the instance can go when this goes.
     _counted: InstanceRef,
@@ -92,6 +99,7 @@ impl OpenFile {
                 nudges: Atomic::new(0),
                 inst: node.inst.clone(),
                 arg: node.arg,
+                kind: handler.kind(),
                 reads,
                 _counted: counted,
             }),
@@ -160,8 +168,8 @@ impl OpenFile {
     }
 
     /// Moves whole sub-buffers into `pipe`. When there is none, waits once until the share of the
-    /// instance is full or `nudge` makes it look again, unless `nonblock` forbids it; then 0 is
-    /// possible.
+    /// instance is full, or until there is something in the snapshot, or until `nudge` makes it look
+    /// again, unless `nonblock` forbids it; then 0 is possible.
     pub(crate) fn splice(
         &self,
         pos: &mut i64,
@@ -171,8 +179,14 @@ impl OpenFile {
     ) -> Result<usize> {
         let cpu = self.cpu()?;
         let closes = self.sleepers.closes();
+        let buffers = self.inst.buffers();
+        let is_snapshot = self.kind == FileKind::RawSnapshot;
+        let mut splice = || match is_snapshot {
+            true => raw::splice_snapshot(&self.inst, cpu, pos, pipe, len),
+            false => buffers.splice(cpu, pos, pipe, len),
+        };
         let nudges = self.nudges.load(Relaxed);
-        let moved = self.inst.buffers().splice(cpu, pos, pipe, len)?;
+        let moved = splice()?;
         if moved != 0 {
             return Ok(moved);
         }
@@ -180,12 +194,12 @@ impl OpenFile {
             return Err(EAGAIN);
         }
         let sleeper = self.sleepers.enter(closes)?;
-        self.inst
-            .buffers()
-            .wait_share(cpu, self.inst.buffers().percent(), &mut || {
-                sleeper.closed() || self.nudged(nudges)
-            })?;
-        self.inst.buffers().splice(cpu, pos, pipe, len)
+        let mut until = || sleeper.closed() || self.nudged(nudges);
+        match is_snapshot {
+            true => buffers.wait(Buf::Snapshot, CpuSel::One(cpu), &mut until)?,
+            false => buffers.wait_share(cpu, buffers.percent(), &mut until)?,
+        }
+        splice()
     }
 
     /// For a program that has the ring mapped: goes on to what comes next. Waits before until the

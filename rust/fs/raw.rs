@@ -25,8 +25,10 @@ use crate::{
         Buf,
         CpuSel, //
     },
+    instance::Instance,
     kapi::{
         pages::Image,
+        pipe::PipeEnd,
         wait::Poller, //
     },
     ring::give::PartialTake, //
@@ -123,5 +125,65 @@ impl TraceFile for RawFile {
             Buf::Snapshot => at.inst.poll(self.buf, cpus, poller),
         };
         PollState::to_read(more || self.given < self.page.bytes().len())
+    }
+}
+
+/// Moves images of sub-buffers of the snapshot of `cpu` into `pipe`, up to `len` bytes. `pos` is the file position.
+/// Returns the number of bytes; 0 if there is nothing to read.
+///
+/// # Errors
+///
+/// `EINVAL` if there is something to read and the position is not a multiple of the size of a sub-buffer, or if `len` is
+/// less than that size; `EBUSY` while the tracer has the snapshot for itself; `ENOMEM`; `ENODEV` without such a CPU.
+/// None of them once something has moved.
+pub(super) fn splice_snapshot(
+    inst: &Instance,
+    cpu: u32,
+    pos: &mut i64,
+    pipe: &mut PipeEnd<'_>,
+    len: usize,
+) -> Result<usize> {
+    let mut moved = 0usize;
+    while moved < len && pipe.has_room() {
+        match splice_image(inst, cpu, *pos, pipe, len.saturating_sub(moved)) {
+            Ok(0) => break,
+            Ok(size) => {
+                moved = moved.saturating_add(size);
+                *pos = pos.saturating_add_unsigned(size as u64);
+            }
+            Err(_) if moved != 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(moved)
+}
+
+fn splice_image(
+    inst: &Instance,
+    cpu: u32,
+    pos: i64,
+    pipe: &mut PipeEnd<'_>,
+    len: usize,
+) -> Result<usize> {
+    if inst.keeps_maximum() {
+        return Err(EBUSY);
+    }
+    let buffers = inst.buffers();
+    if !buffers.any_unread(Buf::Snapshot, CpuSel::One(cpu)) {
+        return Ok(0);
+    }
+    let size = buffers.subbuf_size();
+    if len < size || (pos as u64).checked_rem(size as u64) != Some(0) {
+        return Err(EINVAL);
+    }
+    let mut image = Image::none();
+    // Without memory nothing is taken.
+    match buffers.raw_read(Buf::Snapshot, cpu, &mut image, usize::MAX)? {
+        PartialTake::Taken => {
+            // Another one if it was just changed.
+            let size = image.bytes().len();
+            pipe.push(image.into_pages()).map(|()| size)
+        }
+        PartialTake::TooShort | PartialTake::Empty => Ok(0),
     }
 }

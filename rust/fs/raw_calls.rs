@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations that the VFS calls for `trace_pipe_raw` and for no other file: `splice`, `ioctl`
-//! and `mmap`.
+//! The operations that the VFS calls for `trace_pipe_raw` and for no other file: `splice`, which
+//! `snapshot_raw` has as well, `ioctl` and `mmap`.
 //!
 //! None of them takes the lock of the open file: what `read` has left there is `read`'s.
 

@@ -316,7 +316,7 @@ static CPU: &[(&CStr, Handler)] = &[
     ),
     (
         c"snapshot_raw",
-        Own(READ, FileKind::Stream, RawFile::open_snapshot),
+        Own(READ, FileKind::RawSnapshot, RawFile::open_snapshot),
     ),
     (c"stats", Show(knob::show_stats)),
     (c"totals", Show(knob::show_totals)),

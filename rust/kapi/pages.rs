@@ -167,6 +167,11 @@ impl Image {
         Ok(&mut self.0)
     }
 
+    /// Returns the pages.
+    pub(crate) fn into_pages(self) -> Pages {
+        self.0
+    }
+
     /// Returns the bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: The allocation has `size()` initialised bytes (`Memory`), or there are none, and

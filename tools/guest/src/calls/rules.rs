@@ -178,6 +178,11 @@ pub const RULES: &[Rule] = &[
         let more = d.own.result > d.reference.result;
         d.name().starts_with("trace_pipe") && polls && more && d.was_used()
     }),
+    rule("a sub-buffer of a snapshot that was not filled", |d| {
+        let splices = matches!(d.call(), Some(Call::Splice { .. } | Call::Send { .. }));
+        let gives = d.own.result > 0 && [0, EAGAIN].contains(&d.reference.result);
+        d.name() == "snapshot_raw" && splices && gives
+    }),
     rule("poll of snapshot_raw", |d| {
         d.name() == "snapshot_raw" && matches!(d.call(), Some(Call::Poll { .. }))
     }),

@@ -10,6 +10,7 @@ use crate::errno::*;
 use crate::faults::Faults;
 use crate::memory::{self, meminfo_kb};
 use crate::page;
+use crate::rawcalls;
 use crate::soak::{rounds, Share};
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -423,11 +424,19 @@ fn raw(context: &Context) -> Check {
         .map_err(|e| format!("{file}: {e}"))?;
     let empty = open.read(&mut bytes).map_err(Errno::from);
     ensure_eq!(empty, Err(EAGAIN), "without a snapshot");
+    // One that may wait, whatever splice may.
+    let waits = own.open(file).map_err(|e| format!("{file}: {e}"))?;
+    let splice = |len| -> Check<Op<usize>> {
+        let (_out, into) = sys::pipe().map_err(|e| format!("pipe: {e}"))?;
+        Ok(rawcalls::splice(&waits, &into, len, false))
+    };
+    ensure_eq!(splice(4096)?, Err(EAGAIN), "splice without a snapshot");
     ensure_eq!(own.write(file, b"1"), Err(EINVAL), "write");
     mark(&own, "one")?;
     mark(&own, "two")?;
     own.set("snapshot", "1")?;
     mark(&own, "three")?;
+    ensure_eq!(splice(100)?, Err(EINVAL), "less than a sub-buffer");
     let n = open.read(&mut bytes).map_err(|e| format!("{file}: {e}"))?;
     ensure_eq!(n, 4096, "an image");
     let events = page::decode(&bytes)?.events.len();
@@ -462,6 +471,12 @@ fn raw(context: &Context) -> Check {
     own.set("snapshot", "1")?;
     let ready = sys::poll_in(&open, sys::patience(Duration::from_secs(5)));
     ensure!(ready.is_ok_and(|e| e & sys::POLLIN != 0), "{ready:?}");
+    if context.is_rtracefs() {
+        // tracefs keeps what is in a sub-buffer that was not filled.
+        ensure_eq!(splice(8192)?, Ok(4096), "one sub-buffer");
+        ensure_eq!(splice(8192)?, Err(EAGAIN), "all was moved");
+    }
+    drop(waits);
     drop(open);
     own.remove()
 }
