@@ -43,9 +43,10 @@ static void rt_softirq_exit(void *data, unsigned int vector)
 }
 #endif
 
-#define RT_VECTOR(name)                                                        \
-	{ #name "_entry", rt_vector_entry, false, #name },                     \
-		{ #name "_exit", rt_vector_exit, false, #name }
+#define RT_VECTOR_CALLED(name, told)                                           \
+	{ #name "_entry", rt_vector_entry, false, told },                      \
+		{ #name "_exit", rt_vector_exit, false, told }
+#define RT_VECTOR(name) RT_VECTOR_CALLED(name, #name)
 
 static struct rt_noise_probe {
 	const char *name;
@@ -67,7 +68,8 @@ static struct rt_noise_probe {
 	RT_VECTOR(call_function),
 	RT_VECTOR(call_function_single),
 	RT_VECTOR(threshold_apic),
-	RT_VECTOR(deferred_error_apic),
+	/* As in ftrace. */
+	RT_VECTOR_CALLED(deferred_error_apic, "deferred_error"),
 	RT_VECTOR(thermal_apic),
 #ifndef CONFIG_PREEMPT_RT
 	{ "softirq_entry", rt_softirq_entry, true },
