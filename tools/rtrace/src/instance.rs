@@ -5,6 +5,7 @@
 //! destructors run; those of instances before those of the definitions that were made earlier.
 
 use crate::fault::FileFault;
+use crate::output::tell;
 use crate::tree::Tree;
 use anyhow::{bail, Result};
 use std::io::ErrorKind;
@@ -92,7 +93,7 @@ impl<'a> Instance<'a> {
 impl Drop for Instance<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.tree.remove(&self.folder) {
-            eprintln!("rtrace: {error:#}");
+            tell(&format!("rtrace: {error:#}"));
         }
     }
 }
@@ -207,7 +208,7 @@ impl Drop for Definition<'_> {
     fn drop(&mut self) {
         let removal = format!("-:{}", self.name);
         if let Err(error) = self.tree.add("dynamic_events", &removal) {
-            eprintln!("rtrace: {error:#}");
+            tell(&format!("rtrace: {error:#}"));
         }
     }
 }
@@ -234,7 +235,7 @@ impl<'a> ChangedFile<'a> {
 impl Drop for ChangedFile<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.tree.put(&self.file, &self.before) {
-            eprintln!("rtrace: {error:#}");
+            tell(&format!("rtrace: {error:#}"));
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::fault::{error_text, fault, of_file, Status};
 use crate::instance::Instance;
+use crate::output::tell;
 use crate::stop;
 use anyhow::Result;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -238,7 +239,7 @@ impl<'a> Job<'a> {
 impl Drop for Job<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.end_child() {
-            eprintln!("rtrace: {error:#}");
+            tell(&format!("rtrace: {error:#}"));
         }
     }
 }

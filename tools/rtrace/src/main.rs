@@ -10,7 +10,10 @@
 //! | `job` | how long it takes: a time, a command, a signal |
 //! | `parse` | what the texts of files say; pure |
 //! | `commands` | one module per subcommand |
-//! | `output`, `fault`, `stop` | stdout; errors and exit statuses; signals |
+//! | `output`, `fault`, `stop` | stdout and stderr; errors and exit statuses; signals |
+
+// A destructor that panics leaves behind what the others would have removed: see output::tell.
+#![deny(clippy::print_stderr)]
 
 mod args;
 mod commands;
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let (code, is_shown) = fault::exit_status(&error);
             if is_shown {
-                eprintln!("rtrace: {error:#}");
+                output::tell(&format!("rtrace: {error:#}"));
             }
             ExitCode::from(code)
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What goes to stdout: lines, colours where a person looks, JSON where a program does.
+//! What goes to stdout: lines, colours where a person looks, JSON where a program does; and what is told
+//! on stderr.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -80,6 +81,13 @@ impl Output {
     pub fn object(self, value: &Value) -> Result<()> {
         self.line(&value.to_string())
     }
+}
+
+/// Writes a line to stderr if that is possible. `eprintln!` panics when the reader has gone, the terminal
+/// has hung up or the disk is full, and what was made has to be removed all the same.
+pub fn tell(line: &str) {
+    // There is no other place to tell of it.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Returns a number with blanks between its thousands.

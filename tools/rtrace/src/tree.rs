@@ -4,6 +4,7 @@
 //! the shell command that does the same.
 
 use crate::fault::{error_text, fault, FileFault, Status};
+use crate::output::tell;
 use crate::parse::error_log;
 use crate::parse::mounts;
 use anyhow::Result;
@@ -130,7 +131,7 @@ impl Tree {
 
     fn log_line(&self, command: &str) {
         if self.verbose {
-            eprintln!("{command}");
+            tell(command);
         }
     }
 

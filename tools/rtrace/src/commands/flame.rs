@@ -6,7 +6,7 @@ use crate::args::Flame;
 use crate::fault::of_file;
 use crate::instance::{single_event, Definition, Instance};
 use crate::job::{code, Job, Watch};
-use crate::output::Output;
+use crate::output::{tell, Output};
 use crate::parse::hist;
 use crate::tree::Tree;
 use anyhow::{bail, Context, Result};
@@ -89,10 +89,10 @@ pub fn run(tree: &Tree, out: Output, flame: &Flame) -> Result<u8> {
         .collect();
     lines.sort();
     if totals.dropped > 0 {
-        eprintln!(
+        tell(&format!(
             "rtrace: {} events found no room and are not shown",
             totals.dropped
-        );
+        ));
     }
     if lines.is_empty() {
         bail!("{title} did not happen: nothing to draw");

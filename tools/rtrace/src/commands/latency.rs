@@ -7,7 +7,7 @@ use crate::args::{Latency, Tracer};
 use crate::commands::timerlat;
 use crate::instance::{tracer_user, ChangedFile, Instance};
 use crate::job::{code, Job, Watch};
-use crate::output::{time, Colour, Output};
+use crate::output::{tell, time, Colour, Output};
 use crate::parse::lateness::{Lateness, Noise};
 use crate::tree::Tree;
 use anyhow::{bail, Result};
@@ -120,7 +120,9 @@ pub fn run(tree: &Tree, out: Output, latency: &Latency) -> Result<u8> {
     let measuring = match is_wakeup.then(|| Measuring::begin(tree)).transpose() {
         Ok(measuring) => measuring,
         Err(error) => {
-            eprintln!("rtrace: what took the CPU is not known: {error:#}");
+            tell(&format!(
+                "rtrace: what took the CPU is not known: {error:#}"
+            ));
             None
         }
     };

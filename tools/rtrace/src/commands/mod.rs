@@ -17,6 +17,7 @@ pub mod timerlat;
 pub mod top;
 
 use crate::instance::Instance;
+use crate::output::tell;
 use crate::parse::counts::Losses;
 use anyhow::Result;
 
@@ -29,7 +30,9 @@ pub fn report_losses(instance: &Instance<'_>) -> Result<u64> {
         lost += Losses::of(&stats).all();
     }
     if lost > 0 {
-        eprintln!("rtrace: {lost} events were lost: fewer events, a filter, or larger buffers");
+        tell(&format!(
+            "rtrace: {lost} events were lost: fewer events, a filter, or larger buffers"
+        ));
     }
     Ok(lost)
 }

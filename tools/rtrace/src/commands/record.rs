@@ -4,6 +4,7 @@
 //! program becomes it, and what follows is its own.
 
 use crate::fault::{error_text, fault, Status};
+use crate::output::tell;
 use crate::tree::quoted;
 use anyhow::Result;
 use std::env;
@@ -34,7 +35,7 @@ fn become_program(words: &[&str], arguments: &[OsString], verbose: bool) -> Resu
             .map(ToString::to_string)
             .chain(arguments)
             .collect();
-        eprintln!("{}", shown.join(" "));
+        tell(&shown.join(" "));
     }
     let Some((program, rest)) = words.split_first() else {
         return Ok(0);

@@ -5,7 +5,7 @@
 use crate::args::Snapshot;
 use crate::instance::{single_event, Instance};
 use crate::job::{code, Job, Pipe, Watch};
-use crate::output::Output;
+use crate::output::{tell, Output};
 use crate::tree::Tree;
 use anyhow::Result;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub fn run(tree: &Tree, out: Output, snapshot: &Snapshot) -> Result<u8> {
     match &trigger {
         Some(trigger) => {
             if !await_event(&mut job, &instance, trigger)? {
-                eprintln!("rtrace: the event did not come; these are the last ones");
+                tell("rtrace: the event did not come; these are the last ones");
             }
         }
         None => job.wait()?,
