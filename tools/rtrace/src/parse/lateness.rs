@@ -61,6 +61,16 @@ fn since_begin(line: &str) -> Option<u64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
+/// Returns the CPU of a line with the microseconds since the beginning of the latency: that before the flags in
+/// `rtdelay/-131       1dNh2. 5299us+: `.
+fn cpu_of(line: &str) -> Option<u32> {
+    let (before, _) = line.split_once(": ")?;
+    let (before, _) = before.rsplit_once("us")?;
+    let place = before.split_whitespace().rev().nth(1)?;
+    let (cpu, _) = place.split_once(|c: char| !c.is_ascii_digit())?;
+    cpu.parse().ok()
+}
+
 /// Adds a noise to those of its name.
 pub fn add_noise(noises: &mut Vec<Noise>, (kind, name, ns): (&'static str, String, u64)) {
     match noises.iter_mut().find(|n| n.kind == kind && n.name == name) {
@@ -94,6 +104,10 @@ impl Lateness {
             } else if let Some((_, rest)) = line.split_once("| task: ") {
                 all.task = rest.split(" (uid:").next().unwrap_or(rest).to_string();
             } else if let Some((kind, name, ns)) = noise(line) {
+                // The other CPUs recorded theirs meanwhile, and nobody waited for those.
+                if cpu_of(line).is_some_and(|on| all.cpu.is_some_and(|cpu| cpu != on)) {
+                    continue;
+                }
                 // What began before the latency took only a part of it.
                 let most = since_begin(line).map_or(ns, |us| us * 1000);
                 add_noise(&mut all.noises, (kind, name, ns.min(most)));
@@ -124,6 +138,7 @@ mod tests {
 # latency: 40506 us, #50/50, CPU#1 | (M:PREEMPT(lazy) VP:0, KP:0, SP:0 HP:0 #P:2)
 #    | task: rtwoken/1-130 (uid:0 nice:0 policy:1 rt_prio:50)
 rtdelay/-131       1dNh2. 5299us+: irq_noise: local_timer:236 start 11.340854670 duration 67560 ns
+      sh-120       0d.h2. 5400us : irq_noise: local_timer:236 start 11.340954670 duration 300000 ns
 rtdelay/-131       1dNh2. 6299us+: irq_noise: local_timer:236 start 11.340954670 duration 2440 ns
 rtdelay/-131       1.Ns2. 5331us#: softirq_noise:    SCHED:7 start 11.340939336 duration 15703 ns
 rtdelay/-131       1d..2. 40433us+: thread_noise: rtdelay/1:131 start 11.333319213 duration 41775530 ns
@@ -150,6 +165,20 @@ rtdelay/-131       1d..2. 40433us+: thread_noise: rtdelay/1:131 start 11.3333192
                 ("soft interrupt", "SCHED:7", 1, 15703),
             ]
         );
+    }
+
+    #[test]
+    fn a_line_has_its_cpu() {
+        let rows = [
+            ("rtdelay/-131       1dNh2. 5299us+: x", Some(1)),
+            ("    a 1 -99999     12.N... 7us : x", Some(12)),
+            ("  <idle>-0       255d..2.    0us : x", Some(255)),
+            (" <idle>-0       [000] d.h1.     4.659000: x", None),
+            ("", None),
+        ];
+        for (line, cpu) in rows {
+            assert_eq!(cpu_of(line), cpu, "{line}");
+        }
     }
 
     #[test]
