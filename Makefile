@@ -12,8 +12,8 @@ export SECS EVENTS
 kernels := stock test debug
 
 .PHONY: all modules modules_install command clean help $(kernels:%=module-%) \
-	env run shell deb docs clients format check kernels quick mutants kunit sanitizers suspend \
-	bench bench-native bench-peers breakdown guest test test-long
+	env run shell deb docs clients format check kernels quick mutants kunit samples sanitizers \
+	suspend bench bench-native bench-peers breakdown guest test test-long
 
 all: modules
 
