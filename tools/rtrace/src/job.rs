@@ -8,6 +8,7 @@ use crate::output::tell;
 use crate::stop;
 use anyhow::Result;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fs::{fcntl_getfl, OFlags};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// The time between two looks at whether it is over.
 const STEP: Duration = Duration::from_millis(20);
+/// How often is read after a signal has asked to end: as much as a pipe can hold.
+const LAST_READS: usize = 16;
 /// How long a command that was asked to end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -244,7 +247,16 @@ impl Drop for Job<'_> {
     }
 }
 
-/// A stream of lines, `trace_pipe` or `trace_pipe_json`.
+/// What a read has got.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Got {
+    Bytes,
+    /// There may be some later.
+    NothingYet,
+    EndOfFile,
+}
+
+/// A stream of lines: `trace_pipe`, `trace_pipe_json`, or what was kept of it.
 pub struct Pipe {
     file: File,
     rest: Vec<u8>,
@@ -257,34 +269,77 @@ impl Pipe {
         instance.tree().log_command(&format!("cat {file} &"));
         let opened = OpenOptions::new()
             .read(true)
-            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32)
             .open(instance.tree().path(&file));
-        Ok(Self {
-            file: of_file(&file, opened)?,
-            rest: Vec::new(),
-        })
+        Ok(Self::over(of_file(&file, opened)?))
     }
 
-    /// Waits until there is something, at most so long.
-    pub fn wait(&self, time: Duration) -> Result<()> {
+    /// Returns one of what is read from an open file.
+    pub fn over(file: File) -> Self {
+        Self {
+            file,
+            rest: Vec::new(),
+        }
+    }
+
+    /// Waits until there is something, or the end, at most so long. Returns whether there is.
+    fn wait(&self, time: Duration) -> Result<bool> {
         let time = Timespec {
             tv_sec: time.as_secs() as i64,
             tv_nsec: i64::from(time.subsec_nanos()),
         };
         match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&time)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(count) => Ok(count > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Reads once, and gives the lines to `take`. Returns whether there was something.
     pub fn read(&mut self, take: &mut dyn FnMut(&str) -> Result<()>) -> Result<bool> {
+        Ok(self.read_once(take)? == Got::Bytes)
+    }
+
+    /// Gives `take` all lines up to the end of the file; when a signal asks to end, those that are there.
+    pub fn read_all(&mut self, take: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+        // A FIFO that has no writer yet has the end of a file to read, and others may block for ever: they are
+        // read when there is something. A file of rtracefs may have less than its poll waits for.
+        let is_file = self.file.metadata()?.is_file();
+        let blocks = !fcntl_getfl(&self.file)?.contains(OFlags::NONBLOCK);
+        let mut left = LAST_READS;
+        loop {
+            let is_asked = stop::asked().is_some();
+            let is_ready = self.wait(if is_asked { Duration::ZERO } else { STEP })?;
+            let is_read = is_ready || (is_file && !(is_asked && blocks));
+            if is_asked && (left == 0 || !is_read) {
+                break;
+            }
+            left -= usize::from(is_asked);
+            let got = match is_read {
+                true => self.read_once(take)?,
+                false => Got::NothingYet,
+            };
+            if got == Got::EndOfFile || (is_asked && got == Got::NothingYet) {
+                break;
+            }
+        }
+        let rest = std::mem::take(&mut self.rest);
+        // Half a line, of a writer that the same Ctrl-C has ended, is none.
+        if rest.is_empty() || stop::asked().is_some() {
+            return Ok(());
+        }
+        take(&String::from_utf8_lossy(&rest))
+    }
+
+    /// Reads once, and gives the lines to `take`.
+    fn read_once(&mut self, take: &mut dyn FnMut(&str) -> Result<()>) -> Result<Got> {
         let mut bytes = [0; 1 << 16];
         let count = match self.file.read(&mut bytes) {
-            Ok(0) => return Ok(false),
+            Ok(0) => return Ok(Got::EndOfFile),
             Ok(count) => count,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Got::NothingYet),
+            // As after bytes, it is read again.
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(Got::Bytes),
             Err(e) => return Err(e.into()),
         };
         self.rest.extend_from_slice(&bytes[..count]);
@@ -293,7 +348,7 @@ impl Pipe {
             let text = String::from_utf8_lossy(&whole);
             text.lines().try_for_each(take)?;
         }
-        Ok(true)
+        Ok(Got::Bytes)
     }
 }
 
@@ -312,5 +367,22 @@ mod tests {
         for wrong in ["0", "-1", "x", "", "nan", "inf", "1e300"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn all_lines_of_a_file_are_read_also_the_last_without_a_newline() {
+        let path = std::env::temp_dir().join(format!("rtrace-lines-{}", std::process::id()));
+        for (text, expected) in [("", vec![]), ("a\nb\r\n\nc", vec!["a", "b", "", "c"])] {
+            std::fs::write(&path, text).expect("a file");
+            let mut pipe = Pipe::over(File::open(&path).expect("the file"));
+            let mut lines = Vec::new();
+            let mut take = |line: &str| {
+                lines.push(line.to_string());
+                Ok(())
+            };
+            pipe.read_all(&mut take).expect("read");
+            assert_eq!(lines, expected);
+        }
+        std::fs::remove_file(path).expect("removed");
     }
 }

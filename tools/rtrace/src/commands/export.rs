@@ -28,8 +28,10 @@ use crate::parse::record::Record;
 use crate::tree::Tree;
 use anyhow::{Context, Result};
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// What is recorded unless something else is asked for: which task runs where, and interrupts.
@@ -151,16 +153,20 @@ pub fn run(tree: &Tree, out: Output, export: &Export) -> Result<u8> {
 pub fn convert(out: Output, export: &Export) -> Result<u8> {
     let target = Target::of(export)?;
     let input = export.input.as_deref().unwrap_or(Path::new("-"));
-    let reader: Box<dyn BufRead> = match input == Path::new("-") {
-        true => Box::new(std::io::stdin().lock()),
-        false => Box::new(BufReader::new(of_file(input, File::open(input))?)),
+    let file = match input == Path::new("-") {
+        true => File::from(std::io::stdin().as_fd().try_clone_to_owned()?),
+        false => {
+            let mut options = OpenOptions::new();
+            options.read(true);
+            // The writer of a FIFO is waited for where a signal can end that.
+            options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+            of_file(input, options.open(input))?
+        }
     };
     let mut trace = target.create()?;
-    for line in reader.lines() {
-        add_line(&mut *trace, &line?)?;
-    }
+    Pipe::over(file).read_all(&mut |line| add_line(&mut *trace, line))?;
     target.report(out, &trace.finish()?)?;
-    Ok(0)
+    Ok(code(None))
 }
 
 #[cfg(test)]
