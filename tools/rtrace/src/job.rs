@@ -38,12 +38,16 @@ pub struct Span {
     pub command: Vec<OsString>,
 }
 
+/// The longest time, more than a century. Far beyond it a clock cannot tell when it will be over.
+const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
+
 /// Returns a time in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
     match Duration::try_from_secs_f64(number) {
+        Ok(time) if time > LONGEST => Err(format!("a time is at most {}", LONGEST.as_secs())),
         Ok(time) if time > Duration::ZERO => Ok(time),
-        _ => Err("a time is more than 0".to_string()),
+        _ => Err("a time is a number more than 0".to_string()),
     }
 }
 
@@ -364,6 +368,8 @@ mod tests {
     #[test]
     fn times_are_seconds_above_0() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("4294967295"), Ok(LONGEST));
+        assert!(seconds("4294967296").is_err() && seconds("1e19").is_err());
         for wrong in ["0", "-1", "x", "", "nan", "inf", "1e300"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
