@@ -12,8 +12,8 @@ use crate::tree::Tree;
 use anyhow::{bail, Context, Result};
 use inferno::flamegraph;
 use serde_json::json;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Entries of the histogram at first; it grows.
@@ -30,6 +30,53 @@ fn picture(title: &str, unit: &str, lines: &[String]) -> Result<Vec<u8>> {
     let lines = lines.iter().map(String::as_str);
     flamegraph::from_lines(&mut options, lines, &mut svg).context("the flame graph")?;
     Ok(svg)
+}
+
+/// Where the picture goes. What was there is kept until there is something to write; a file that was not
+/// there goes with this value unless something was.
+struct OutputFile<'a> {
+    path: &'a Path,
+    file: File,
+    is_made: bool,
+}
+
+impl<'a> OutputFile<'a> {
+    /// Opens it, or makes it.
+    fn open(path: &'a Path) -> io::Result<Self> {
+        let (file, is_made) = match File::create_new(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(false);
+                (options.open(path)?, false)
+            }
+            made => (made?, true),
+        };
+        Ok(Self {
+            path,
+            file,
+            is_made,
+        })
+    }
+
+    /// Writes a text in the place of what was there.
+    fn write(mut self, bytes: &[u8]) -> io::Result<()> {
+        // A pipe or a terminal (`/dev/stdout`) has no size that could be set.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(bytes)?;
+        self.is_made = false;
+        Ok(())
+    }
+}
+
+impl Drop for OutputFile<'_> {
+    fn drop(&mut self) {
+        if self.is_made {
+            // What cannot be removed stays; the error that led here is told.
+            let _ = fs::remove_file(self.path);
+        }
+    }
 }
 
 /// Counts stacks, and writes them. Returns the exit status.
@@ -51,18 +98,9 @@ pub fn run(tree: &Tree, out: Output, flame: &Flame) -> Result<u8> {
         (None, None) => bail!("neither an event nor a function"),
     };
     let to_stdout = flame.output == Path::new("-");
-    // What was there is kept until there is something to write.
     let output = match to_stdout {
         true => None,
-        false => {
-            let mut options = OpenOptions::new();
-            let opened = options
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&flame.output);
-            Some(of_file(&flame.output, opened)?)
-        }
+        false => Some(of_file(&flame.output, OutputFile::open(&flame.output))?),
     };
     let instance = Instance::new(tree, "flame")?;
     let folder = format!("events/{system}/{event}");
@@ -103,12 +141,11 @@ pub fn run(tree: &Tree, out: Output, flame: &Flame) -> Result<u8> {
     } else {
         format!("{}\n", lines.join("\n")).into_bytes()
     };
-    let Some(mut output) = output else {
-        std::io::stdout().lock().write_all(&bytes)?;
+    let Some(output) = output else {
+        io::stdout().lock().write_all(&bytes)?;
         return Ok(code(status));
     };
-    let written = output.set_len(0).and_then(|()| output.write_all(&bytes));
-    of_file(&flame.output, written)?;
+    of_file(&flame.output, output.write(&bytes))?;
     if out.json {
         out.object(&json!({
             "file": flame.output.display().to_string(),
@@ -128,6 +165,27 @@ pub fn run(tree: &Tree, out: Output, flame: &Flame) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_there_is_replaced_and_an_empty_file_does_not_stay() {
+        let path = std::env::temp_dir().join(format!("rtrace-flame-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        drop(OutputFile::open(&path).expect("made"));
+        assert!(!path.exists());
+        for text in ["longer", "new"] {
+            let file = OutputFile::open(&path).expect("opened");
+            file.write(text.as_bytes()).expect("written");
+            drop(OutputFile::open(&path).expect("opened"));
+            assert_eq!(fs::read_to_string(&path).expect("read"), text);
+        }
+        fs::remove_file(path).expect("removed");
+    }
+
+    #[test]
+    fn what_has_no_size_is_written_to() {
+        let file = OutputFile::open(Path::new("/dev/null")).expect("opened");
+        file.write(b"x").expect("written");
+    }
 
     #[test]
     fn a_picture_has_a_box_for_each_function() {
