@@ -3,7 +3,7 @@
 //! What the files of rtracefs say of its instances, what was left there, and whether recording works.
 
 use super::{found, Finding, State};
-use crate::instance::{tracer_user, Instance};
+use crate::instance::Instance;
 use crate::job::Pipe;
 use crate::parse::counts::Losses;
 use crate::tree::Tree;
@@ -105,13 +105,24 @@ fn left_behind(tree: &Tree, names: &[String]) -> Result<Vec<Finding>> {
     if tree
         .get("osnoise/options")
         .is_ok_and(|options| options.contains("NO_OSNOISE_WORKLOAD"))
-        && tracer_user(tree, &["osnoise", "timerlat"]).is_none()
+        && !is_measuring(tree, names)
     {
         let text = "osnoise has no threads of its own (NO_OSNOISE_WORKLOAD)";
         let command = format!("sudo sh -c 'echo OSNOISE_WORKLOAD > {place}/osnoise/options'");
         all.push(found("osnoise", State::Note, text).next(command));
     }
     Ok(all)
+}
+
+/// Returns whether an instance has a tracer for which the options of `osnoise` are. One that was left behind does
+/// not count: it goes before them.
+fn is_measuring(tree: &Tree, names: &[String]) -> bool {
+    let kept = names.iter().filter(|name| !is_left(name));
+    let files = kept.map(|name| format!("instances/{name}/current_tracer"));
+    std::iter::once("current_tracer".to_string())
+        .chain(files)
+        .filter_map(|file| tree.get(&file).ok())
+        .any(|tracer| ["osnoise", "timerlat"].contains(&tracer.trim_end()))
 }
 
 /// Returns whether the name of an instance, group or event is one of this program whose process
@@ -162,6 +173,33 @@ pub fn findings(verbose: bool) -> Result<Vec<Finding>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    #[test]
+    fn an_option_is_left_also_while_the_instance_is_that_needed_it() {
+        let root = std::env::temp_dir().join(format!("rtrace-doctor-{}", std::process::id()));
+        let write = |file: &str, text: &str| {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, text).expect("written");
+        };
+        write("dynamic_events", "");
+        write("current_tracer", "nop\n");
+        write("osnoise/options", "NO_OSNOISE_WORKLOAD\n");
+        write("instances/mine/current_tracer", "nop\n");
+        // Beyond what a pid can be.
+        write("instances/rtrace-noise-4194305/current_tracer", "osnoise\n");
+        let tree = Tree::fake(root.clone());
+        let names = tree.names("instances");
+        let told = || {
+            let all = left_behind(&tree, &names).expect("findings");
+            all.iter().map(|f| f.what).collect::<Vec<_>>()
+        };
+        assert_eq!(told(), ["left behind", "osnoise"]);
+        write("instances/mine/current_tracer", "timerlat\n");
+        assert_eq!(told(), ["left behind"]);
+        fs::remove_dir_all(&root).expect("removed");
+    }
 
     #[test]
     fn instances_of_ended_processes_are_left_behind() {
