@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! JSON trace events, which ui.perfetto.dev and chrome://tracing open: tasks and interrupts as slices
-//! of their CPU, what else begins and ends as slices of its task, other events as instants.
+//! of their CPU, what else begins and ends as slices of its task, other events as instants. So is an event whose
+//! name says that it begins or ends something, and whose other half did not come: `sched_process_exit` has none.
 
 use super::{TraceFormat, Written};
 use crate::parse::record::Record;
@@ -18,15 +19,26 @@ const PAIRS: &[(&str, &str)] = &[("_entry", "_exit"), ("_enter", "_exit"), ("_st
 /// The systems whose beginnings and ends belong to a CPU; those of others belong to the task.
 const OF_CPUS: &[&str] = &["irq", "irq_vectors", "timer"];
 
+/// How many of one stem may be begun in a track. Of more the oldest has no end, as that of `hrtimer_start`.
+const DEEPEST: usize = 16;
+
 /// Where a slice is drawn: process and thread.
 type Track = (i64, i64);
 
-/// Something that has begun: `SYSTEM:STEM`, how it is called, since when, with which fields.
+/// An event as it is, in the track of its task.
+struct Instant {
+    task: Track,
+    system: String,
+    event: String,
+    ts: u64,
+    fields: Value,
+}
+
+/// Something that has begun: `SYSTEM:STEM`, how it is called, the event that began it.
 struct OpenSlice {
     stem: String,
     name: String,
-    ts: u64,
-    fields: Value,
+    event: Instant,
 }
 
 /// Makes trace events of records.
@@ -111,17 +123,39 @@ impl<W: Write> EventList<W> {
         }
     }
 
-    /// Ends what has begun last of that stem; what began after it has lost its end.
-    fn end(&mut self, track: Track, stem: &str, ts: u64) -> Result<()> {
+    fn instant(&mut self, of: &Instant) -> Result<()> {
+        self.put(&json!({
+            "ph": "i", "s": "t", "name": of.event, "cat": of.system, "pid": of.task.0,
+            "tid": of.task.1, "ts": us(of.ts), "args": of.fields,
+        }))
+    }
+
+    /// Begins something.
+    fn begin(&mut self, track: Track, slice: OpenSlice) -> Result<()> {
         let begun = self.begun.entry(track).or_default();
-        let Some(at) = begun.iter().rposition(|begun| begun.stem == stem) else {
-            return Ok(());
-        };
-        let first = begun.drain(at..).next();
-        match first {
-            Some(begun) => self.slice(track, &begun.name, begun.ts, ts, &begun.fields),
+        let is_same = |other: &OpenSlice| other.stem == slice.stem;
+        let mut oldest = None;
+        if begun.iter().filter(|other| is_same(other)).count() >= DEEPEST {
+            oldest = begun.iter().position(is_same).map(|at| begun.remove(at));
+        }
+        begun.push(slice);
+        match oldest {
+            Some(oldest) => self.instant(&oldest.event),
             None => Ok(()),
         }
+    }
+
+    /// Ends what has begun last of that stem; what began after it has lost its end.
+    fn end(&mut self, track: Track, stem: &str, by: &Instant) -> Result<()> {
+        let begun = self.begun.entry(track).or_default();
+        let Some(at) = begun.iter().rposition(|begun| begun.stem == stem) else {
+            return self.instant(by);
+        };
+        let mut ended = begun.split_off(at).into_iter();
+        if let Some(OpenSlice { name, event, .. }) = ended.next() {
+            self.slice(track, &name, event.ts, by.ts, &event.fields)?;
+        }
+        ended.try_for_each(|lost| self.instant(&lost.event))
     }
 
     /// Ends what the CPU ran, under the name that the task has then: it may have executed a program.
@@ -170,6 +204,13 @@ impl<W: Write> TraceFormat for EventList<W> {
             }
             (system, event) => {
                 let track = if OF_CPUS.contains(&system) { cpu } else { task };
+                let instant = Instant {
+                    task,
+                    system: system.to_string(),
+                    event: event.to_string(),
+                    ts: record.ts,
+                    fields,
+                };
                 match edge(event) {
                     Some((Edge::Begin, stem)) => {
                         let name = match record.text("name") {
@@ -180,28 +221,27 @@ impl<W: Write> TraceFormat for EventList<W> {
                             ("sys_enter", Some(id)) => format!("system call {id}"),
                             _ => name,
                         };
-                        self.begun.entry(track).or_default().push(OpenSlice {
+                        let slice = OpenSlice {
                             stem: format!("{system}:{stem}"),
                             name,
-                            ts: record.ts,
-                            fields,
-                        });
-                        Ok(())
+                            event: instant,
+                        };
+                        self.begin(track, slice)
                     }
                     Some((Edge::End, stem)) => {
-                        self.end(track, &format!("{system}:{stem}"), record.ts)
+                        self.end(track, &format!("{system}:{stem}"), &instant)
                     }
-                    None => self.put(&json!({
-                        "ph": "i", "s": "t", "name": event, "cat": system, "pid": task.0,
-                        "tid": task.1, "ts": us(record.ts), "args": fields,
-                    })),
+                    None => self.instant(&instant),
                 }
             }
         }
     }
 
-    /// Writes the names of tracks and the end.
+    /// Writes what has no end, the names of tracks and the end.
     fn finish(mut self: Box<Self>) -> Result<Written> {
+        for lost in std::mem::take(&mut self.begun).into_values().flatten() {
+            self.instant(&lost.event)?;
+        }
         let slices = self.written;
         self.put(
             &json!({"ph": "M", "name": "process_name", "pid": CPUS, "args": {"name": "CPUs"}}),
@@ -287,8 +327,59 @@ mod tests {
         assert_eq!(named.expect("a name")["args"]["name"], "CPU 1");
     }
 
+    /// The names of the instants, in the order of time.
+    fn instants(events: &[Value]) -> Vec<&str> {
+        let mut all: Vec<&Value> = events.iter().filter(|event| event["ph"] == "i").collect();
+        all.sort_by(|a, b| a["ts"].as_f64().partial_cmp(&b["ts"].as_f64()).expect("ts"));
+        all.iter()
+            .map(|event| event["name"].as_str().expect("a name"))
+            .collect()
+    }
+
     #[test]
-    fn beginnings_and_ends_are_slices_and_lost_ends_are_left_out() {
+    fn no_event_is_missing_for_its_name() {
+        let mut lines = vec![
+            event(0, 1000, "sched:sched_process_exit", r#"{"pid":7}"#),
+            event(0, 2000, "timer:hrtimer_expire_entry", "{}"),
+            event(0, 2100, "timer:hrtimer_start", "{}"),
+            event(0, 2900, "timer:hrtimer_expire_exit", "{}"),
+            event(0, 3000, "syscalls:sys_enter_exit_group", "{}"),
+        ];
+        let starts = 2 * DEEPEST as u64;
+        lines.extend((0..starts).map(|n| event(0, 4000 + n, "timer:timer_start", "{}")));
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let events = converted(&lines);
+        assert_eq!(slices(&events), [("hrtimer_expire".to_string(), 2.0, 0.9)]);
+        let all = instants(&events);
+        assert_eq!(
+            all[..3],
+            [
+                "sched_process_exit",
+                "hrtimer_start",
+                "sys_enter_exit_group"
+            ]
+        );
+        assert_eq!(all[3..], vec!["timer_start"; 2 * DEEPEST]);
+    }
+
+    #[test]
+    fn what_calls_itself_is_a_slice_in_a_slice() {
+        let lines = [
+            event(0, 1000, "a:walk_enter", "{}"),
+            event(0, 2000, "a:walk_enter", "{}"),
+            event(0, 3000, "a:walk_exit", "{}"),
+            event(0, 5000, "a:walk_exit", "{}"),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let expected = [
+            ("walk".to_string(), 2.0, 1.0),
+            ("walk".to_string(), 1.0, 4.0),
+        ];
+        assert_eq!(slices(&converted(&lines)), expected);
+    }
+
+    #[test]
+    fn beginnings_and_ends_are_slices_and_halves_are_instants() {
         let lines = [
             event(0, 1000, "raw_syscalls:sys_enter", r#"{"id":1}"#),
             event(
@@ -311,6 +402,7 @@ mod tests {
                 ("system call 1".to_string(), 1.0, 2.0),
             ]
         );
+        assert_eq!(instants(&events), ["softirq_entry", "sys_exit"]);
         let call = events
             .iter()
             .find(|e| e["name"] == "system call 1")
