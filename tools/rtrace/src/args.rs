@@ -195,7 +195,7 @@ pub struct Latency {
     /// What to measure
     #[arg(value_enum)]
     pub tracer: Tracer,
-    /// Also show the trace of the longest latency
+    /// Also show the trace of the longest latency; of osnoise there is none
     #[arg(short, long)]
     pub trace: bool,
     #[command(flatten)]

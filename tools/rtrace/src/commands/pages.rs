@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// When what the pages say changed last. Without a date, `man` would take the version for it.
-const DATE: &str = "2026-11-28";
+const DATE: &str = "2026-11-30";
 
 /// Returns a page without what `mandoc -T lint` warns of: a blank line between breaks, blanks at the
 /// ends of lines.
