@@ -229,15 +229,18 @@ pub fn run(out: Output, verbose: bool) -> Result<u8> {
         .to_string_lossy()
         .into_owned();
     let mut all = vec![kernel(&release), module(&release)];
-    let is_loaded = all[1].state == State::Good;
     let is_there = all[1].state != State::Bad;
+    // The trial is the first use, which loads a module that is installed: what could forbid that has not
+    // when it is loaded by then.
+    let tried = is_there.then(|| (mounted(), files::findings(verbose)));
+    let is_loaded = is_module_loaded();
     all.extend(locks(is_loaded));
     all.push(building(&release, is_there));
-    if is_there {
-        all.push(mounted());
-        match files::findings(verbose) {
+    if let Some((mounted, findings)) = tried {
+        all.push(mounted);
+        match findings {
             Ok(more) => all.extend(more),
-            Err(_) if !is_loaded && !is_module_loaded() => all.push(
+            Err(_) if !is_loaded => all.push(
                 found("module", State::Bad, "the kernel does not load it")
                     .next("sudo modprobe rtrace; sudo dmesg | tail"),
             ),
