@@ -132,8 +132,17 @@ pub fn run(tree: &Tree, out: Output, flame: &Flame) -> Result<u8> {
             totals.dropped
         ));
     }
-    if lines.is_empty() {
+    let below_zero = entries.len() - lines.len();
+    if below_zero > 0 {
+        tell(&format!(
+            "rtrace: {below_zero} stacks whose sum is below 0 are not shown"
+        ));
+    }
+    if entries.is_empty() {
         bail!("{title} did not happen: nothing to draw");
+    }
+    if lines.is_empty() {
+        bail!("{title} has no sum that is not below 0: nothing to draw");
     }
     let is_picture = !to_stdout && flame.output.extension().is_some_and(|e| e == "svg");
     let bytes = if is_picture {

@@ -41,7 +41,7 @@ fn part(name: &str) -> String {
 }
 
 /// Returns an entry with the keys `common_comm` and `common_stacktrace` as a line of a folded stack, the
-/// outermost function first. The weight is the hits, or that value.
+/// outermost function first. The weight is the hits, or that value; None if it is below 0.
 pub fn folded(entry: &Value, value: Option<&str>) -> Option<String> {
     let keys = entry.get("keys")?;
     let weight = match value {
@@ -118,6 +118,8 @@ mod tests {
         let by_bytes = folded(&entries[0], Some("bytes_alloc")).expect("a line");
         assert!(by_bytes.ends_with(" 96"));
         assert_eq!(folded(&entries[0], Some("nothing")), None);
+        let (below, _) = super::entries(&JSON.replace("\"bytes_alloc\":96", "\"bytes_alloc\":-96"));
+        assert_eq!(folded(&below[0], Some("bytes_alloc")), None);
     }
 
     #[test]
