@@ -5,7 +5,6 @@
 
 use super::{
     load,
-    nesting,
     noise,
     percpu::{
         CpuPin,
@@ -55,7 +54,6 @@ trait LateMemory: Sync {
 /// All of it.
 static KEPT: &[&dyn LateMemory] = &[
     &load::SEATS,
-    &nesting::DEPTH,
     &noise::NOISES,
     &recursion::RECORDING,
     &scratch::PLACES,

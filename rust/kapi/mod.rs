@@ -48,6 +48,7 @@ mod mount;
 pub(crate) mod nesting;
 pub(crate) mod noise;
 mod open_file;
+mod own_word;
 pub(crate) mod pages;
 pub(crate) mod percpu;
 pub(crate) mod pipe;

@@ -6,46 +6,67 @@
 //! Each CPU counts for itself. A writer that interrupts another counts on, and has left before that goes on.
 
 use super::{
-    late::LazyPerCpu,
-    percpu::CpuPin,
-    words::LocalU64, //
+    c::rt_nesting,
+    own_word::own_word,
+    percpu::CpuPin, //
 };
-use crate::ring::port::LocalWord;
-use kernel::prelude::*;
+use core::arch::asm;
+use kernel::types::NotThreadSafe;
 
 /// Most writers inside each other on a CPU, as many as ftrace has.
 const MOST: u64 = 4;
 
-/// How many there are.
-pub(super) static DEPTH: LazyPerCpu<LocalU64> = LazyPerCpu::new();
+/// A writer that is counted until [`Self::leave`].
+#[must_use = "the writer is counted for ever"]
+pub(crate) struct NestedCount(NotThreadSafe);
 
-/// Allocates the counts. Process context.
-///
-/// # Errors
-///
-/// `ENOMEM`.
-pub(crate) fn prepare() -> Result {
-    DEPTH.prepare(|_| Ok(LocalWord::new(0)))
+impl NestedCount {
+    /// Counts one more on this CPU; nothing when there are too many. Any context.
+    #[inline(always)]
+    pub(crate) fn enter(_: &CpuPin) -> Option<Self> {
+        // SAFETY: It compares and increments the count of this CPU, where the caller stays, a per-CPU variable of ours
+        // of eight bytes. Writers that come in between the two have left.
+        unsafe {
+            asm!(
+                concat!("cmp ", own_word!(), ", {MOST}"),
+                "jae {many}",
+                concat!("inc ", own_word!()),
+                own = sym rt_nesting,
+                MOST = const MOST,
+                many = label { return None },
+                options(nostack)
+            );
+        }
+        Some(Self(NotThreadSafe))
+    }
+
+    /// Counts it no longer, on the CPU where it was counted: the caller has stayed there.
+    #[inline(always)]
+    pub(crate) fn leave(self, _: &CpuPin) {
+        // SAFETY: It decrements the count of this CPU, a per-CPU variable of ours of eight bytes. Writers that came in
+        // between have left.
+        unsafe {
+            asm!(concat!("dec ", own_word!()), own = sym rt_nesting, options(nostack));
+        }
+    }
 }
 
 /// A writer that is counted as long as this is.
-pub(crate) struct NestedWriter<'p>(&'p LocalU64);
+#[must_use = "the writer is counted no longer"]
+pub(crate) struct NestedWriter<'p>(&'p CpuPin);
 
 impl<'p> NestedWriter<'p> {
     /// Counts one more on this CPU; nothing when there are too many. Any context.
+    #[inline(always)]
     pub(crate) fn enter(pin: &'p CpuPin) -> Option<Self> {
-        // Not by an optional reference to the count: the compiler would ask of it whether it is null.
-        let depth = DEPTH.values()?.this(pin);
-        (depth.get() < MOST).then(|| {
-            depth.add(1);
-            Self(depth)
-        })
+        // `drop` ends it.
+        NestedCount::enter(pin).map(|_| Self(pin))
     }
 }
 
 impl Drop for NestedWriter<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        // Writers that came in between have left.
-        self.0.set(self.0.get().wrapping_sub(1));
+        NestedCount(NotThreadSafe).leave(self.0);
     }
 }

@@ -41,6 +41,9 @@ struct rt_scale {
 } __aligned(16);
 DECLARE_PER_CPU(struct rt_scale, rt_scale);
 
+/* Another one: how many writers are inside each other, see rust/kapi/nesting.rs. */
+DECLARE_PER_CPU(u64, rt_nesting);
+
 /* Exported, but its prototype is in the private fs/internal.h. */
 struct dentry *find_next_child(struct dentry *parent, struct dentry *prev);
 

@@ -48,10 +48,7 @@ use crate::{
         grace::SharedWait,
         kprobe::LeavingProbes,
         lent_ref::LentRef,
-        nesting::{
-            self,
-            NestedWriter, //
-        },
+        nesting::NestedWriter,
         percpu::CpuPin,
         strings,
         task, //
@@ -192,7 +189,6 @@ impl Eprobe {
         followed: &'static Event,
         filter: &str,
     ) -> Result<Arc<Self>> {
-        nesting::prepare()?;
         let mut text = KVec::new();
         text.extend_from_slice(filter.as_bytes(), GFP_KERNEL)?;
         // Symbols have the addresses that they had at the definition, as in ftrace.

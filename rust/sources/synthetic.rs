@@ -34,10 +34,7 @@ use crate::{
         Symbols, //
     },
     kapi::{
-        nesting::{
-            self,
-            NestedWriter, //
-        },
+        nesting::NestedWriter,
         percpu::CpuPin,
         symbol,
         text_buffer::TextBuffer, //
@@ -238,7 +235,6 @@ impl SyntheticEvent {
             fields.push(field, GFP_KERNEL).map_err(Error::from)?;
             Ok(())
         })?;
-        nesting::prepare()?;
         let state = SyntheticState {
             users: 0,
             refs: 0,

@@ -32,10 +32,7 @@ use crate::{
             FunctionSite, //
         }, //
     },
-    kapi::{
-        nesting,
-        text_buffer::TextBuffer, //
-    },
+    kapi::text_buffer::TextBuffer,
     sources::{
         hit_probe::HitProbe,
         modules,
@@ -156,7 +153,6 @@ fn create(
         let refusal = ProbeRefusal::new(ProbeError::Registration, head.target_at);
         return Err(Tprobes.refused(refusal));
     }
-    nesting::prepare()?;
     let hook = TracepointHook::new(head.target, compiled.arity)?;
     let probe = HitProbe::new(compiled.layout, hook, 0)?;
     let definition = Definition::new(
