@@ -130,23 +130,17 @@ impl<const TASK: bool, const STEPS: u8> PairCounter<TASK, STEPS> {
     }
 }
 
-/// Records the synthetic event, and ends the event that led to it.
+/// Records the synthetic event, and ends the event that led to it, which may be recorded as well.
 #[inline(never)]
-fn end_recorded(
+fn end_both(
     synthetic: &SyntheticEvent,
     number: u64,
     file: &EventFile,
     record: scratch::Record<'_>,
     exit: Exit,
 ) {
-    synthetic.write_number(exit.pin().pin(), number);
+    synthetic.write_number(number, Exit::begin());
     commit_counted(file, record, exit);
-}
-
-/// Records the synthetic event.
-#[inline(never)]
-fn record_number(synthetic: &SyntheticEvent, number: u64, pin: PinRef<'_>) {
-    synthetic.write_number(pin.pin(), number);
 }
 
 /// Counts an event as any other, and ends it.
@@ -184,7 +178,7 @@ impl<const TASK: bool, const STEPS: u8> Effect for PairCounter<TASK, STEPS> {
         let synthetic = &self.0.synthetic;
         match self.count(file, record, pin) {
             PairOutcome::Counted(number) if synthetic.may_be_recorded() => {
-                record_number(synthetic, number, pin);
+                synthetic.write_number(number, Exit::begin());
             }
             PairOutcome::Counted(_) | PairOutcome::Unmatched => {}
             PairOutcome::Undone => act_by_rest(&self.0.rest, file, record, pin),
@@ -194,10 +188,13 @@ impl<const TASK: bool, const STEPS: u8> Effect for PairCounter<TASK, STEPS> {
     fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
         let synthetic = &self.0.synthetic;
         match self.count(file, record.to_read(), exit.pin()) {
-            PairOutcome::Counted(number) if synthetic.may_be_recorded() => {
-                end_recorded(synthetic, number, file, record, exit);
+            PairOutcome::Counted(number) if file.is_off() => {
+                // All that is needed of it is known: the synthetic event, which may have triggers itself, gets its place.
+                record.end();
+                synthetic.write_number(number, exit);
             }
-            PairOutcome::Counted(_) | PairOutcome::Unmatched => commit_counted(file, record, exit),
+            PairOutcome::Counted(number) => end_both(synthetic, number, file, record, exit),
+            PairOutcome::Unmatched => commit_counted(file, record, exit),
             PairOutcome::Undone => end_by_rest(&self.0.rest, file, record, exit),
         }
     }

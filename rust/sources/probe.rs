@@ -7,19 +7,30 @@
 //! included; preemption is off from the reservation to the commit, and `rtrace_reserve` and
 //! `rtrace_commit` do the rest.
 
-use crate::probes::{
-    parts,
-    rtrace_commit,
-    rtrace_reserve,
-    EventFile,
-    Exit,
-    RecordSize, //
+use crate::{
+    kapi::{
+        percpu::CpuPin,
+        port::Ring, //
+    },
+    probes::{
+        parts,
+        rtrace_commit,
+        rtrace_reserve,
+        EventFile,
+        Exit,
+        RecordSize, //
+    },
 };
 use core::{
+    mem::align_of,
     ptr::NonNull,
     slice, //
 };
 use kernel::prelude::*;
+
+/// The bits of a token beside the place of a ring: with one of them the commit asks first.
+const ASKING: u64 = 15;
+const _: () = assert!(align_of::<Ring>() as u64 > ASKING);
 
 /// Records one event of that size for a file, of which `fill` writes those after the common fields. Any
 /// context.
@@ -89,22 +100,53 @@ impl<'s> RecordInRing<'s> {
     /// What is returned is committed, in the same task or interrupt, and after what was reserved later.
     #[inline(always)]
     pub(super) unsafe fn reserve(file: &'s EventFile, size: &'s RecordBytes) -> Option<Self> {
-        let exit = Exit::begin();
+        // SAFETY: The caller promises the same.
+        match unsafe { Self::reserve_until(file, size, Exit::begin()) } {
+            Ok(reserved) => Some(reserved),
+            Err(exit) => {
+                exit.end();
+                None
+            }
+        }
+    }
+
+    /// The same; the commit ends `exit`. Gives that back when it is not recorded.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reserve`].
+    #[inline(always)]
+    pub(super) unsafe fn reserve_until(
+        file: &'s EventFile,
+        size: &'s RecordBytes,
+        exit: Exit,
+    ) -> Result<Self, Exit> {
         // SAFETY: The file is there; preemption is off until the commit, which follows unless the entry is null, as the
         // caller promises.
         let reserved = unsafe { rtrace_reserve(file, size.size, exit.pin()) };
         let Some((entry, token)) = parts(reserved) else {
-            exit.end();
-            return None;
+            return Err(exit);
         };
         // INVARIANT: It was reserved of this size.
-        Some(Self {
+        Ok(Self {
             file,
             entry,
             token,
             size,
             exit,
         })
+    }
+
+    /// Returns whether it is wanted in any case, so that the commit asks no trigger.
+    #[inline(always)]
+    pub(super) fn is_final(&self) -> bool {
+        self.token & ASKING == 0
+    }
+
+    /// Returns the promise to stay on this CPU until the commit.
+    #[inline(always)]
+    pub(super) fn pin(&self) -> &CpuPin {
+        self.exit.pin().pin()
     }
 
     /// Returns its bytes, of which those of the common fields are filled.

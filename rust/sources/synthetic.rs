@@ -17,7 +17,8 @@ use super::{
     },
     probe::{
         self,
-        RecordBytes, //
+        RecordBytes,
+        RecordInRing, //
     },
     targets::RecordTargets, //
 };
@@ -34,12 +35,18 @@ use crate::{
         Symbols, //
     },
     kapi::{
-        nesting::NestedWriter,
+        nesting::{
+            NestedCount,
+            NestedWriter, //
+        },
         percpu::CpuPin,
         symbol,
         text_buffer::TextBuffer, //
     },
-    probes::EventFile,
+    probes::{
+        EventFile,
+        Exit, //
+    },
     synthetic::{
         command::{
             SyntheticCommand,
@@ -114,6 +121,8 @@ pub(crate) struct SyntheticEvent {
     size: RecordBytes,
     /// The bits that a record has of each number, if there are numbers alone; else none.
     masks: KVec<u64>,
+    /// Those of its only field, if that is a number; else none.
+    sole_mask: u64,
     /// Changed under `state`.
     targets: RecordTargets,
     #[pin]
@@ -178,18 +187,17 @@ impl SyntheticEvent {
 
     /// Returns whether its only field is a number, for [`Self::write_number`].
     pub(crate) fn has_one_number(&self) -> bool {
-        self.masks.len() == 1
+        self.sole_mask != 0
     }
 
-    /// As [`Self::write_numbers`], inline, for an event that [`Self::has_one_number`].
+    /// As [`Self::write_numbers`], for an event that [`Self::has_one_number`]. Ends `exit`.
     #[inline(always)]
-    pub(crate) fn write_number(&self, pin: &CpuPin, number: u64) {
-        let Some(_nested) = NestedWriter::enter(pin) else {
-            return self.targets.miss(pin);
-        };
-        match self.targets.sole(pin) {
-            Some(file) => self.put_numbers(file, &[number]),
-            None => self.put_number_everywhere(pin, number),
+    pub(crate) fn write_number(&self, number: u64, exit: Exit) {
+        match self.targets.sole_until(&exit) {
+            // By a jump, when all is known that is needed.
+            Some(file) => put_number(file, number & self.sole_mask, exit),
+            None if self.may_be_recorded() => self.put_number_everywhere(number, exit),
+            None => exit.end(),
         }
     }
 
@@ -209,10 +217,14 @@ impl SyntheticEvent {
         }
     }
 
-    /// The same with one number, which comes in a register.
+    /// The same with one number, which comes in a register. Ends `exit`.
     #[inline(never)]
-    fn put_number_everywhere(&self, pin: &CpuPin, number: u64) {
-        self.put_numbers_everywhere(pin, &[number]);
+    fn put_number_everywhere(&self, number: u64, exit: Exit) {
+        match NestedWriter::enter(exit.pin().pin()) {
+            Some(_nested) => self.put_numbers_everywhere(exit.pin().pin(), &[number]),
+            None => self.targets.miss(exit.pin().pin()),
+        }
+        exit.end();
     }
 
     /// Records one of `size()`, of which `fill` writes those after the common fields, or counts a loss.
@@ -245,6 +257,10 @@ impl SyntheticEvent {
         for mask in record::masks(&fields) {
             masks.push(mask, GFP_KERNEL).map_err(Error::from)?;
         }
+        let sole_mask = match masks[..] {
+            [mask] => mask,
+            _ => 0,
+        };
         Ok(Arc::pin_init(
             pin_init!(Self {
                 name: own_name,
@@ -252,12 +268,48 @@ impl SyntheticEvent {
                 fields,
                 size,
                 masks,
+                sole_mask,
                 targets: RecordTargets::none(),
                 state <- new_mutex!(state),
             }),
             GFP_KERNEL,
         )?)
     }
+}
+
+/// Records an event whose only field is this number for a file. Ends `exit`.
+#[inline(never)]
+fn put_number(file: &EventFile, number: u64, exit: Exit) {
+    let Some(nested) = NestedCount::enter(exit.pin().pin()) else {
+        return miss(file, exit);
+    };
+    let size = RecordBytes::new(record::ONE_NUMBER);
+    // SAFETY: It is committed below, and nothing is reserved meanwhile.
+    let mut reserved = match unsafe { RecordInRing::reserve_until(file, &size, exit) } {
+        Ok(reserved) => reserved,
+        Err(exit) => {
+            nested.leave(exit.pin().pin());
+            return exit.end();
+        }
+    };
+    record::fill_number(number, reserved.bytes());
+    if reserved.is_final() {
+        // What follows it leads to no other event, so that the end of it is the last jump.
+        nested.leave(reserved.pin());
+        return reserved.commit();
+    }
+    let exit = Exit::begin();
+    reserved.commit();
+    nested.leave(exit.pin().pin());
+    exit.end();
+}
+
+/// Counts one that was not recorded because too many are inside each other. Ends `exit`.
+#[cold]
+#[inline(never)]
+fn miss(file: &EventFile, exit: Exit) {
+    file.miss(exit.pin().pin());
+    exit.end();
 }
 
 impl SyntheticState {

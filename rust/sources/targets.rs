@@ -16,6 +16,7 @@ use crate::{
     },
     probes::{
         EventFile,
+        Exit,
         Filter,
         COMMON, //
     },
@@ -58,6 +59,12 @@ impl RecordTargets {
     /// Returns the only target; `None` if there are others, or none. Any context.
     #[inline(always)]
     pub(super) fn sole<'p>(&'p self, _: &'p CpuPin) -> Option<&'p EventFile> {
+        self.sole.get()
+    }
+
+    /// Returns the same, for a caller who uses it no longer than it has `exit`. Any context.
+    #[inline(always)]
+    pub(super) fn sole_until<'t>(&'t self, _: &Exit) -> Option<&'t EventFile> {
         self.sole.get()
     }
 

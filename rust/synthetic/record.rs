@@ -21,6 +21,9 @@ const MOST_STACK: usize = 31;
 /// Most bytes of a string that a record has, with the NUL.
 const MOST_TEXT: usize = 4096;
 
+/// Bytes of a record whose only field is a number.
+pub(crate) const ONE_NUMBER: usize = COMMON_SIZE as usize + 8;
+
 /// A value of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SyntheticValue<'a> {
@@ -193,6 +196,12 @@ pub(crate) fn fill_numbers(masks: &[u64], numbers: &[u64], record: &mut [u8]) {
         record.get_mut(COMMON_SIZE as usize..).unwrap_or_default(),
         words,
     );
+}
+
+/// The same of one number, which has no more bits than its field: a record of [`ONE_NUMBER`] bytes.
+#[inline(always)]
+pub(crate) fn fill_number(number: u64, record: &mut [u8]) {
+    put_number(record, COMMON_SIZE as usize, number);
 }
 
 /// Writes the number of `callers` and these at `at` of the record, as far as there is room.
