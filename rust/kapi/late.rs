@@ -122,11 +122,6 @@ impl<T: Send + Sync + 'static> LazyPerCpu<T> {
         Ok(())
     }
 
-    /// Returns the per-CPU address of the values, until [`LateMemory::free`].
-    pub(super) fn base(&self) -> Option<*const T> {
-        Some(self.values()?.base())
-    }
-
     /// Returns the value of `cpu`, if there can be such a CPU, until [`LateMemory::free`].
     pub(super) fn of(&self, cpu: u32) -> Option<&T> {
         self.values()?.of(cpu)

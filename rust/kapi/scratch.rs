@@ -9,7 +9,10 @@
 //! there are more places, for as many writers inside each other as a ring takes.
 
 use super::{
+    c::rt_scratch,
+    cpus,
     late::LazyPerCpu,
+    own_word::own_word,
     percpu::{
         self,
         CpuPin, //
@@ -17,23 +20,29 @@ use super::{
     raw_cell::RawCell,
     words::{
         barrier,
-        LocalU64, //
+        LocalU64,
+        SharedU64, //
     }, //
 };
 use crate::ring::{
     packed::PackedSize,
-    port::LocalWord,
+    port::{
+        LocalWord,
+        SharedWord, //
+    },
     writer::MAX_NEST, //
 };
 use core::{
+    arch::asm,
     marker::PhantomData,
     mem::{
-        align_of,
         offset_of,
         size_of, //
     },
     ptr::{
+        self,
         with_exposed_provenance,
+        with_exposed_provenance_mut,
         NonNull, //
     },
     slice, //
@@ -84,6 +93,9 @@ impl ScratchPlace {
 
 pub(super) static PLACES: LazyPerCpu<KBox<ScratchPlace>> = LazyPerCpu::new();
 
+/// Whether each CPU has its place in `rt_scratch`.
+static ARE_THERE: SharedU64 = SharedU64::zero();
+
 /// For writers inside of the user of the first place, as many as a ring takes: interrupts, and events inside events.
 pub(super) static MORE: LazyPerCpu<KVec<KBox<ScratchPlace>>> = LazyPerCpu::new();
 
@@ -93,7 +105,17 @@ pub(super) static MORE: LazyPerCpu<KVec<KBox<ScratchPlace>>> = LazyPerCpu::new()
 ///
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
-    PLACES.prepare(|_| ScratchPlace::new())
+    PLACES.prepare(|_| ScratchPlace::new())?;
+    for cpu in 0..cpus::most() {
+        let own = percpu::part_of((&raw const rt_scratch).cast_mut(), cpu);
+        if let (Some(own), Some(place)) = (own, PLACES.of(cpu)) {
+            let place = ptr::from_ref::<ScratchPlace>(place).expose_provenance();
+            // SAFETY: It is that CPU's own word, which others only load, and which gets the same address each time.
+            unsafe { own.write_volatile(with_exposed_provenance_mut(place)) };
+        }
+    }
+    ARE_THERE.store_release(1);
+    Ok(())
 }
 
 /// Allocates the memory for [`begin_at_any_level`]. Process context.
@@ -122,26 +144,24 @@ pub(crate) fn begin_at_any_level(pin: &CpuPin, size: PackedSize) -> Option<NonNu
 ///
 /// # Invariants
 ///
-/// It is the per-CPU address of [`PLACES`].
+/// Each CPU's `rt_scratch` is the exposed address of its own one among [`PLACES`].
 #[derive(Clone, Copy)]
-pub(crate) struct Places(u64);
-
-const _: () = assert!(align_of::<KBox<ScratchPlace>>() as u64 > Places::BIT);
+pub(crate) struct Places(());
 
 impl Places {
-    /// The words of places have this bit, beside those of their address.
+    /// The word of places.
     const BIT: u64 = 1;
 
     /// Returns those that there are, until unload.
     pub(crate) fn get() -> Option<Self> {
-        let base = PLACES.base()?;
-        // INVARIANT: It is.
-        Some(Self(base.expose_provenance() as u64))
+        // Acquire: pairs with the release in `prepare`.
+        // INVARIANT: It was set there for all, and stays.
+        (ARE_THERE.load_acquire() != 0).then_some(Self(()))
     }
 
     /// Returns them as an odd word.
     pub(crate) fn word(self) -> u64 {
-        self.0 | Self::BIT
+        Self::BIT
     }
 
     /// Returns those of that word; nothing from an even one.
@@ -151,18 +171,23 @@ impl Places {
     /// It is even or from [`Self::word`].
     #[inline(always)]
     pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
-        // INVARIANT: An odd word is that of the address, as the caller promises.
-        (word & Self::BIT != 0).then_some(Self(word.wrapping_sub(Self::BIT)))
+        // INVARIANT: An odd word is that of places which were there, as the caller promises.
+        (word & Self::BIT != 0).then_some(Self(()))
     }
 
     /// Returns room for a record of this size on this CPU, of unknown content, until [`Record::end`].
     /// Nothing when another record is in it, or when the record is too long.
     #[inline(always)]
-    pub(crate) fn begin(self, pin: &CpuPin, size: PackedSize) -> Option<NonNull<c_void>> {
-        let places = with_exposed_provenance::<KBox<ScratchPlace>>(self.0 as usize);
-        // SAFETY: It is the per-CPU address of `PLACES` (invariant), which stay until unload, when
-        // no probe runs any more.
-        let place: &KBox<ScratchPlace> = unsafe { percpu::this(places, pin) };
+    pub(crate) fn begin(self, _: &CpuPin, size: PackedSize) -> Option<NonNull<c_void>> {
+        let place: usize;
+        // SAFETY: It reads a per-CPU variable of ours of eight bytes, which stays as it is (invariant).
+        unsafe {
+            asm!(concat!("mov {place}, ", own_word!()), place = out(reg) place,
+                own = sym rt_scratch, options(nostack, preserves_flags, readonly, pure))
+        };
+        // SAFETY: It is the exposed address of the place of this CPU (invariant), on which the pin keeps the caller. It
+        // stays until unload, when no probe runs any more.
+        let place = unsafe { &*with_exposed_provenance::<ScratchPlace>(place) };
         place.begin(size)
     }
 }

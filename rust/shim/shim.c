@@ -37,6 +37,7 @@ static_assert(KSYM_SYMBOL_LEN <= RT_SYMBOL_LEN);
 /* Of no change: the kernel's number would be this in its 2^31st alone. */
 DEFINE_PER_CPU(struct rt_scale, rt_scale) = { .sequence = U32_MAX };
 DEFINE_PER_CPU(u64, rt_nesting);
+DEFINE_PER_CPU(void *, rt_scratch);
 
 void rt_cond_resched(void)
 {

@@ -41,8 +41,12 @@ struct rt_scale {
 } __aligned(16);
 DECLARE_PER_CPU(struct rt_scale, rt_scale);
 
-/* Another one: how many writers are inside each other, see rust/kapi/nesting.rs. */
+/*
+ * Others: how many writers are inside each other, see rust/kapi/nesting.rs, and where
+ * a CPU fills records beside the ring, see rust/kapi/scratch.rs.
+ */
 DECLARE_PER_CPU(u64, rt_nesting);
+DECLARE_PER_CPU(void *, rt_scratch);
 
 /* Exported, but its prototype is in the private fs/internal.h. */
 struct dentry *find_next_child(struct dentry *parent, struct dentry *prev);
