@@ -18,8 +18,10 @@ use crate::{
         action::Deed,
         map::{
             Map,
+            MapPort,
             Part,
-            Shape, //
+            Shape,
+            VariableAt, //
         },
         plan::Plan,
         tracked::{
@@ -33,10 +35,18 @@ use crate::{
         cpus,
         grace_ref::GraceRef,
         pages::Budget,
-        percpu::CpuPin,
+        percpu::{
+            CpuPin,
+            PerCpu,
+            PinRef, //
+        },
         port::Kernel,
         wait::Poller,
-        waker::Waker, //
+        waker::Waker,
+        words::{
+            LocalU64,
+            SharedU64, //
+        }, //
     },
     ring::port::{
         LocalWord,
@@ -54,6 +64,38 @@ use kernel::{
         Mutex, //
     }, //
 };
+
+/// What is mixed into the hashes of keys, once there is a map.
+static SEED: SharedU64 = SharedU64::zero();
+
+impl MapPort for Kernel {
+    type Cpu<'p> = PinRef<'p>;
+    type Parts<T> = PerCpu<T>;
+
+    #[inline(always)]
+    fn seed() -> u64 {
+        SEED.load()
+    }
+
+    #[inline(always)]
+    fn part<'a, T>(parts: &'a PerCpu<T>, pin: PinRef<'_>) -> &'a T {
+        parts.this(pin.pin())
+    }
+
+    fn parts<'a, T: 'a>(parts: &'a PerCpu<T>) -> impl Iterator<Item = &'a T> {
+        parts.iter()
+    }
+
+    #[inline(always)]
+    fn increment(table: &[LocalU64], at: usize) -> Option<()> {
+        LocalU64::increment_at(table, at)
+    }
+
+    #[inline(always)]
+    fn take(word: &SharedU64) -> u64 {
+        word.take()
+    }
+}
 
 /// A map, and what its entries keep.
 pub(crate) struct Counts {
@@ -128,19 +170,14 @@ fn new_counts(plan: &Plan, size_bits: u32) -> Result<KBox<Counts>> {
     );
     let _budget = Budget::new(bytes.div_ceil(PAGE_SIZE) as u64)?;
     let shared = |len| zeroes(len, || SharedWord::new(0));
-    let mut parts = KVVec::with_capacity(shape.cpus, GFP_KERNEL)?;
-    for cpu in 0..cpus::most() {
-        let len = match cpus::is_possible(cpu) {
-            true => shape.own_words(),
-            false => 0,
-        };
-        let sums = zeroes(len, || LocalWord::new(0))?;
-        parts.push(Part::new(sums), GFP_KERNEL)?;
-    }
+    let parts = PerCpu::new(|_| {
+        let sums = zeroes(shape.own_words(), || LocalWord::new(0))?;
+        Ok(Part::new(sums))
+    })?;
     let (slots, keys) = (shared(shape.slots())?, shared(shape.shared_words())?);
-    let variables = shared(shape.variable_words())?;
-    let seed = clock::read(ClockId::X86Tsc);
-    let map = Map::new(shape, seed, slots, (keys, variables), parts);
+    // That of the first one stays.
+    SEED.cas(0, clock::read(ClockId::X86Tsc));
+    let map = Map::new(shape, slots, keys, parts);
     let counts = Counts {
         map,
         tracked: all_tracked(tracks())?,
@@ -276,7 +313,7 @@ impl SharedCounts {
     #[cold]
     pub(super) fn drop_one(&self, pin: &CpuPin) {
         if let Some(counts) = self.to_count() {
-            counts.map.drop_one(pin.number() as usize);
+            counts.map.drop_one(pin.by_value());
         }
     }
 
@@ -371,6 +408,11 @@ impl SharedCounts {
         // A poller may wait for a reference that was put back above.
         self.waker.wake_all();
         Ok(())
+    }
+
+    /// Returns where entries have a variable. Process context.
+    pub(super) fn variable_at(&self, number: usize) -> Option<VariableAt> {
+        self.with(|counts| counts.map.variable_at(number))
     }
 
     /// Calls `f` with them; writers go on meanwhile.

@@ -133,7 +133,7 @@ impl AbsorbedRow {
         });
         debug_assert!(absorbed.is_ok());
         let (_, drops) = old.totals();
-        CpuPin::with(|pin| new.absorb_drops(pin.number() as usize, drops));
+        CpuPin::with(|pin| new.absorb_drops(pin.by_value(), drops));
     }
 
     fn absorb(&self, pin: &CpuPin, new: &Map<Kernel>) {
@@ -149,7 +149,7 @@ impl AbsorbedRow {
             *place = *word;
         }
         let key = key.get(..used).unwrap_or(key);
-        new.absorb(pin.number() as usize, key, note, sums);
+        new.absorb(pin.by_value(), key, note, sums);
     }
 }
 

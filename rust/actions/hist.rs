@@ -217,7 +217,7 @@ impl Hist {
         let text = number.and_then(|number| counts.texts.get(usize::from(number)));
         let entry = counts.map.find(key);
         match (text, entry) {
-            (Some(text), Some(entry)) => text.read(entry, room),
+            (Some(text), Some(entry)) => text.read(entry.number, room),
             _ => false,
         }
     }
@@ -435,7 +435,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> Effect
             return;
         };
         let (plan, env) = (&self.hist.plan, HitSurroundings::of(hit));
-        let cpu = hit.pin().number() as usize;
+        let cpu = hit.pin().by_value();
         let (mut key, mut added) = ([0; KEYS], [0; VALUES]);
         for (place, load) in key.iter_mut().zip(&self.keys) {
             match load.read(plan, record, &env) {
@@ -477,7 +477,7 @@ fn count_long(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
 #[inline(always)]
 fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
     let env = HitSurroundings::of(hit);
-    let cpu = hit.pin().number() as usize;
+    let cpu = hit.pin().by_value();
     let mut room = [0; WORDS];
     let Some(key) = plan.key(record, &env, &mut room) else {
         return counts.map.drop_one(cpu);

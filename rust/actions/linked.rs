@@ -43,7 +43,10 @@ use crate::{
             TEXT_WORDS, //
         }, //
     },
-    kapi::percpu::CpuPin,
+    kapi::percpu::{
+        CpuPin,
+        PinRef, //
+    },
     probes::{
         Effect,
         Hit,
@@ -336,7 +339,7 @@ impl LinkedCounter {
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        let cpu = hit.pin().number() as usize;
+        let cpu = hit.pin().by_value();
         let mut room = [0; WORDS];
         let env = HitSurroundings::of(hit);
         let key = match WORDS {
@@ -439,12 +442,12 @@ impl LinkedCounter {
 fn keep_texts(
     env: &LinkedSurroundings<'_>,
     counts: &Counts,
-    (cpu, entry): (usize, usize),
+    (cpu, entry): (PinRef<'_>, usize),
     record: &[u8],
 ) {
     let plan = env.plan;
     for (variable, text) in plan.texts().zip(&counts.texts) {
-        text.offer(cpu, (entry, 1), Rule::Any, |room| {
+        text.offer(cpu.pin().number() as usize, (entry, 1), Rule::Any, |room| {
             plan.store(variable.node, record, env, room);
         });
     }
@@ -455,7 +458,7 @@ fn keep_texts(
 fn keep_tallies(
     env: &LinkedSurroundings<'_>,
     counts: &Counts,
-    (cpu, entry): (usize, usize),
+    (cpu, entry): (PinRef<'_>, usize),
     record: &[u8],
 ) {
     env.plan.tally(record, env, |sum, number| {

@@ -30,7 +30,11 @@ use crate::{
             NumberLoad,
             WordStep, //
         },
-        map::Map,
+        map::{
+            FoundEntry,
+            Map,
+            VariableAt, //
+        },
         plan::Plan, //
     },
     kapi::{
@@ -134,14 +138,13 @@ impl QuickLoad {
         numbers
     }
 
-    /// Returns which steps these numbers need.
-    fn steps(loads: &[Self]) -> u8 {
-        let steps = loads.iter().map(|load| match load.word.step {
+    /// Returns which steps it needs.
+    fn steps(&self) -> u8 {
+        match self.word.step {
             WordStep::Plain => PLAIN,
             WordStep::Cpu | WordStep::Log2 => WITH_STEPS,
             WordStep::Time => WITH_TIME,
-        });
-        steps.fold(PLAIN, u8::max)
+        }
     }
 }
 
@@ -223,22 +226,26 @@ struct QuickNumbers<const KEYS: usize, const VALUES: usize, const VARIABLES: usi
     clock: QuickClock,
     keys: [QuickLoad; KEYS],
     values: [QuickLoad; VALUES],
-    variables: [QuickLoad; VARIABLES],
+    variables: [(VariableAt, QuickLoad); VARIABLES],
 }
 
 impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
     QuickNumbers<KEYS, VALUES, VARIABLES>
 {
+    /// Returns all of them.
+    fn all(&self) -> impl Iterator<Item = &QuickLoad> {
+        let variables = self.variables.iter().map(|(_, load)| load);
+        Iterator::chain(Iterator::chain(self.keys.iter(), &self.values), variables)
+    }
+
     /// Returns which steps they need.
     fn steps(&self) -> u8 {
-        let all = [&self.keys[..], &self.values, &self.variables];
-        all.map(QuickLoad::steps).into_iter().fold(PLAIN, u8::max)
+        self.all().map(QuickLoad::steps).fold(PLAIN, u8::max)
     }
 
     /// Returns where the last word ends that they are read from, or the first one of a record.
     fn words_end(&self) -> usize {
-        let all = [&self.keys[..], &self.values, &self.variables];
-        let ends = all.into_iter().flatten().map(|load| load.at.end());
+        let ends = self.all().map(|load| load.at.end());
         ends.fold(PlacedWord::FIRST.end(), usize::max)
     }
 
@@ -256,19 +263,18 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
         counts: &Counts,
         record: RecordWords<'_>,
         env: &QuickEnv,
-        count: impl FnOnce(&Map<Kernel>, usize, &[u64], &[u64]) -> Option<usize>,
+        pin: PinRef<'_>,
+        count: impl FnOnce(&Map<Kernel>, PinRef<'_>, &[u64], &[u64]) -> Option<FoundEntry>,
     ) -> Option<()> {
         let mut key = QuickLoad::read_all::<STEPS, KEYS>(&self.keys, record, env);
         if let (true, Some(first)) = (TASK, key.first_mut()) {
             *first = QuickLoad::TASK.read::<PLAIN>(record, env);
         }
         let added = QuickLoad::read_all::<STEPS, VALUES>(&self.values, record, env);
-        let entry = count(&counts.map, env.cpu as usize, &key, &added)?;
-        let mut at = 0usize;
-        for load in &self.variables {
+        let entry = count(&counts.map, pin, &key, &added)?;
+        for (at, load) in &self.variables {
             let number = load.read::<STEPS>(record, env);
-            counts.map.set_variable(entry, at, number);
-            at = at.wrapping_add(1);
+            counts.map.set_variable_of(entry, *at, number);
         }
         Some(())
     }
@@ -295,7 +301,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> NearCounter
     fn count_near(&self, file: &EventFile, words: RecordWords<'_>, pin: PinRef<'_>) -> Option<()> {
         let counts = self.counts.if_unwatched()?;
         let env = QuickEnv::of(file, pin, self.clock);
-        self.count::<false, WITH_TIME>(counts, words, &env, Map::count_known)
+        self.count::<false, WITH_TIME>(counts, words, &env, pin, Map::count_known)
     }
 }
 
@@ -333,8 +339,20 @@ unsafe impl<
         let counts = self.0.counts.if_unwatched()?;
         let env = QuickEnv::here::<STEPS>(file, pin, self.0.clock)?;
         self.0
-            .count::<TASK, STEPS>(counts, words, &env, Map::count_first)
+            .count::<TASK, STEPS>(counts, words, &env, pin, Map::count_first)
     }
+}
+
+/// Returns these with the place that each has in the entries of `counts`.
+fn placed<const LEN: usize>(
+    counts: &SharedCounts,
+    loads: [QuickLoad; LEN],
+) -> Option<[(VariableAt, QuickLoad); LEN]> {
+    let mut all = [(VariableAt::FIRST, QuickLoad::NONE); LEN];
+    for (number, (place, load)) in (0..).zip(all.iter_mut().zip(loads)) {
+        *place = (counts.variable_at(number)?, load);
+    }
+    Some(all)
 }
 
 /// Returns what counts events as `counter` does, and by the fast path if that can be.
@@ -350,6 +368,9 @@ pub(super) fn quick_counter<const KEYS: usize, const VALUES: usize, const VARIAB
         QuickLoad::all::<VALUES>(&counter.values),
         QuickLoad::all::<VARIABLES>(&counter.variables),
     ) else {
+        return Ok(KBox::new(counter, GFP_KERNEL)?);
+    };
+    let Some(variables) = placed(&counter.counts, variables) else {
         return Ok(KBox::new(counter, GFP_KERNEL)?);
     };
     let numbers = QuickNumbers {

@@ -48,6 +48,7 @@ use super::{
 };
 use crate::{
     hist::{
+        map::VariableAt,
         plan::Plan,
         variable::VariableKind, //
     },
@@ -68,26 +69,36 @@ use kernel::{
 
 /// A variable that is a number.
 pub(super) struct QuickVariable {
-    pub(super) at: usize,
+    /// Which one it is.
+    own: usize,
+    /// Where entries have it.
+    pub(super) at: VariableAt,
     pub(super) number: LinkedNumber,
 }
 
 impl QuickVariable {
-    /// Returns those of a plan; `None` if one takes more than an operator.
-    fn all(plan: &Plan) -> Result<Option<KVec<Self>>> {
+    /// Returns those of a histogram; `None` if one takes more than an operator.
+    fn all(hist: &Hist) -> Result<Option<KVec<Self>>> {
+        let plan = hist.plan();
         let numbers = (0..).zip(plan.variables());
         let numbers = numbers.filter(|(_, variable)| variable.text == 0);
-        all_of(numbers.map(|(at, variable)| {
+        all_of(numbers.map(|(own, variable)| {
             let number = LinkedNumber::of(plan, variable.node);
-            Ok(number.map(|number| Self { at, number }))
+            let at = hist.counts().variable_at(own);
+            Ok(at.zip(number).map(|(at, number)| Self { own, at, number }))
         }))
+    }
+
+    /// Returns whether it is the first one.
+    pub(super) fn is_first(&self) -> bool {
+        self.own == 0
     }
 }
 
 /// A reference.
 pub(super) struct QuickReference {
     pub(super) counts: Arc<SharedCounts>,
-    pub(super) variable: usize,
+    pub(super) variable: VariableAt,
     /// Whether it takes the number.
     pub(super) once: bool,
     /// Of a string: which one it is among those of its histogram, from 1.
@@ -118,8 +129,10 @@ impl QuickReference {
                 }
                 VariableKind::Stack => return Ok(None),
             };
-            Ok(Some(Self {
-                counts: source.counts().clone(),
+            let counts = source.counts().clone();
+            let variable = counts.variable_at(variable);
+            Ok(variable.map(|variable| Self {
+                counts,
                 variable,
                 once: reference.once,
                 text,
@@ -137,11 +150,12 @@ impl QuickReference {
     ) -> Option<()> {
         let counts = self.counts.current()?;
         if ROW == 0 || self.text == 0 {
-            *number = counts.map.variable(key, self.variable, self.once)?;
+            let entry = counts.map.find(key)?;
+            *number = counts.map.variable_of(entry, self.variable, self.once)?;
             return Some(());
         }
         let texts = counts.texts.get(self.text.wrapping_sub(1))?;
-        let is_there = texts.read(counts.map.find(key)?, text);
+        let is_there = texts.read(counts.map.find(key)?.number, text);
         is_there.then_some(())
     }
 }
@@ -231,8 +245,8 @@ impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> QuickLinkedCounter
     /// Returns the entry of a key that is not in its first slot, in which the event was counted.
     #[cold]
     #[inline(never)]
-    fn count_slowly(&self, counts: &Counts, cpu: usize, key: [u64; KEYS]) -> Option<usize> {
-        counts.map.count_in(cpu, &key, &[], task_words)
+    fn count_slowly(&self, counts: &Counts, pin: PinRef<'_>, key: [u64; KEYS]) -> Option<usize> {
+        counts.map.count_in(pin, &key, &[], task_words)
     }
 
     /// Returns one that counts as `counter` does; `counter` again if it does what is not done here.
@@ -242,7 +256,7 @@ impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> QuickLinkedCounter
             return Ok(Err(counter));
         };
         let (Some(variables), Some(references), Some(deeds)) = (
-            QuickVariable::all(plan)?,
+            QuickVariable::all(&counter.hist)?,
             QuickReference::all::<ROW>(&counter.hist)?,
             D::of(&counter, plan)?,
         ) else {
@@ -320,19 +334,22 @@ unsafe impl<const KEYS: usize, const ROW: usize, D: QuickDeeds<ROW>> FirstCounte
                 return Some(());
             }
         }
-        let cpu = hit.env.cpu as usize;
-        let known = counts.map.count_first(cpu, &key, &[]);
-        let Some(entry) = known.or_else(|| self.count_slowly(counts, cpu, key)) else {
+        let known = counts.map.count_first(pin, &key, &[]);
+        let counted = known.or_else(|| {
+            let number = self.count_slowly(counts, pin, key)?;
+            Some(counts.map.entry_at(number))
+        });
+        let Some(entry) = counted else {
             return Some(());
         };
         for variable in &self.variables {
             let number = variable.number.number(&hit);
-            if let Some(place) = hit.own.get_mut(variable.at) {
+            if let Some(place) = hit.own.get_mut(variable.own) {
                 *place = number;
             }
-            counts.map.set_variable(entry, variable.at, number);
+            counts.map.set_variable_of(entry, variable.at, number);
         }
-        self.deeds.run(&hit, counts, entry, pin);
+        self.deeds.run(&hit, counts, entry.number, pin);
         Some(())
     }
 }

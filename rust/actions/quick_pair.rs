@@ -26,12 +26,17 @@ use super::{
     },
 };
 use crate::{
-    hist::map::FirstSlot,
+    hist::map::{
+        FirstSlot,
+        Map,
+        VariableAt, //
+    },
     kapi::{
         percpu::{
             CpuPin,
             PinRef, //
         },
+        port::Kernel,
         scratch::{
             self,
             RecordToRead, //
@@ -60,7 +65,9 @@ struct MatchedPair {
     counts: Arc<SharedCounts>,
     /// Those of the histogram of the first event, and which one of its variables is taken.
     begun: Arc<SharedCounts>,
-    variable: usize,
+    variable: VariableAt,
+    /// Where the difference is kept.
+    own: VariableAt,
     clock: QuickClock,
     key: QuickLoad,
     /// That from which the other one is subtracted.
@@ -100,32 +107,36 @@ impl<const TASK: bool, const STEPS: u8> PairCounter<TASK, STEPS> {
         let Some(env) = QuickEnv::here::<STEPS>(file, pin, pair.clock) else {
             return PairOutcome::Undone;
         };
-        let (Some(begun), Some(counts)) = (pair.begun.current(), pair.counts.if_unwatched()) else {
+        let Some(begun) = pair.begun.current() else {
+            return PairOutcome::Undone;
+        };
+        let Some(counts) = pair.counts.if_unwatched() else {
             return PairOutcome::Undone;
         };
         let key = match TASK {
             true => QuickLoad::TASK.read::<PLAIN>(record.words(), &env),
             false => pair.key.read::<PLAIN>(record.words(), &env),
         };
-        let first = match begun.map.first_slot(&[key]) {
+        let hash = Map::<Kernel>::hash_of(&[key]);
+        let first = match begun.map.first_slot(&[key], hash) {
             FirstSlot::Own(first) => first,
             FirstSlot::Empty => return PairOutcome::Unmatched,
             FirstSlot::Other => return PairOutcome::Undone,
         };
-        let FirstSlot::Own(entry) = counts.map.first_slot(&[key]) else {
+        let FirstSlot::Own(entry) = counts.map.first_slot(&[key], hash) else {
             return PairOutcome::Undone;
         };
         // From here on the event is counted, or is none to count.
         let Some(before) = begun.map.variable_of(first, pair.variable, true) else {
             return PairOutcome::Unmatched;
         };
-        counts.map.count_at(pin.pin().number() as usize, entry);
+        counts.map.count_at(pin, entry, &[]);
         let number = match STEPS {
             WITH_TIME => env.time,
             _ => pair.number.read::<PLAIN>(record.words(), &env),
         };
         let difference = number.wrapping_sub(before);
-        counts.map.set_variable(entry, 0, difference);
+        counts.map.set_variable_of(entry, pair.own, difference);
         PairOutcome::Counted(difference)
     }
 }
@@ -208,9 +219,9 @@ impl<const TASK: bool, const STEPS: u8> Effect for PairCounter<TASK, STEPS> {
     }
 }
 
-/// Returns what is needed of a counter besides its key: the number, the reference and the synthetic event. `None` if
-/// it does more.
-fn parts(rest: &PairRest) -> Option<(QuickLoad, &QuickReference, &QuickSynthetic)> {
+/// Returns what is needed of a counter besides its key: the number, its variable, the reference and the synthetic
+/// event. `None` if it does more.
+fn parts(rest: &PairRest) -> Option<(QuickLoad, VariableAt, &QuickReference, &QuickSynthetic)> {
     let ([key], [reference], [variable], [synthetic]) = (
         &rest.keys,
         &rest.references[..],
@@ -225,8 +236,8 @@ fn parts(rest: &PairRest) -> Option<(QuickLoad, &QuickReference, &QuickSynthetic
     let number = variable.number.less_reference()?;
     let is_number = reference.once && reference.text == 0;
     let are_read = key.is_plain() && (number.is_plain() || number.is_time());
-    let is_given = variable.at == 0 && given.is_variable() && synthetic.event.has_one_number();
-    (is_number && are_read && is_given).then_some((number, reference, synthetic))
+    let is_given = variable.is_first() && given.is_variable() && synthetic.event.has_one_number();
+    (is_number && are_read && is_given).then_some((number, variable.at, reference, synthetic))
 }
 
 /// Returns what counts events as `rest` does, and by the fast path of a pair if they are one.
@@ -235,7 +246,7 @@ fn parts(rest: &PairRest) -> Option<(QuickLoad, &QuickReference, &QuickSynthetic
 ///
 /// `ENOMEM`.
 pub(super) fn pair_counter(rest: PairRest) -> Result<KBox<dyn Effect>> {
-    let Some((number, reference, synthetic)) = parts(&rest) else {
+    let Some((number, own, reference, synthetic)) = parts(&rest) else {
         return Ok(KBox::new(QuickEffect(rest), GFP_KERNEL)?);
     };
     let [key] = rest.keys;
@@ -243,6 +254,7 @@ pub(super) fn pair_counter(rest: PairRest) -> Result<KBox<dyn Effect>> {
         counts: rest.counts.clone(),
         begun: reference.counts.clone(),
         variable: reference.variable,
+        own,
         clock: rest.clock,
         key,
         number,

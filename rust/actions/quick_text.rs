@@ -27,7 +27,10 @@ use crate::{
             NameKey,
             TextKey, //
         },
-        map::Map,
+        map::{
+            FoundEntry,
+            Map, //
+        },
         plan::Plan, //
     },
     kapi::{
@@ -159,7 +162,7 @@ impl<K: QuickText, const VALUES: usize> TextCounter<K, VALUES> {
         file: &EventFile,
         record: RecordToRead<'_>,
         pin: PinRef<'_>,
-        count: impl FnOnce(&Map<Kernel>, usize, &[u64], &[u64]) -> Option<usize>,
+        count: impl FnOnce(&Map<Kernel>, PinRef<'_>, &[u64], &[u64]) -> Option<FoundEntry>,
     ) -> Option<()> {
         let counts = self.counts.if_unwatched()?;
         let env = match VALUES {
@@ -167,8 +170,7 @@ impl<K: QuickText, const VALUES: usize> TextCounter<K, VALUES> {
             _ => QuickEnv::of(file, pin, self.clock),
         };
         let added = QuickLoad::read_all::<WITH_TIME, VALUES>(&self.values, record.words(), &env);
-        let cpu = env.cpu as usize;
-        let entry = |key: &[u64]| count(&counts.map, cpu, key, &added);
+        let entry = |key: &[u64]| count(&counts.map, pin, key, &added);
         let counted = match ANY {
             true => self.text.with_any_key(record, entry),
             false => self.text.with_key(record, entry),

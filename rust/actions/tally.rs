@@ -45,7 +45,7 @@ impl<const WORDS: usize> Effect for TallyCounter<WORDS> {
             return;
         };
         let (plan, env) = (self.hist.plan(), HitSurroundings::of(hit));
-        let cpu = hit.pin().number() as usize;
+        let cpu = hit.pin().by_value();
         let mut room = [0; WORDS];
         let Some(key) = plan.key(record, &env, &mut room) else {
             return counts.map.drop_one(cpu);

@@ -41,6 +41,43 @@ const NEAR_SLOTS: usize = 8;
 /// A map with an entry for each so many slots is filling up: as a power of 2.
 const FILLING_BITS: u32 = 2;
 
+/// What a map asks of the platform besides what a ring does.
+pub(crate) trait MapPort: Port {
+    /// The CPU on which a writer stays.
+    type Cpu<'p>: Copy;
+    /// What each CPU has of a map.
+    type Parts<T>;
+
+    /// Returns what is mixed into hashes, so that users cannot choose keys that meet. It stays the same, once there is a
+    /// map: a key has one hash in all of them.
+    fn seed() -> u64;
+
+    /// Returns what that CPU has.
+    fn part<'a, T>(parts: &'a Self::Parts<T>, cpu: Self::Cpu<'_>) -> &'a T;
+
+    /// Returns what all have.
+    fn parts<'a, T: 'a>(parts: &'a Self::Parts<T>) -> impl Iterator<Item = &'a T>;
+
+    /// Increments a word of a table; `None` if there is none at that place.
+    #[inline(always)]
+    fn increment(table: &[Self::Local], at: usize) -> Option<()> {
+        table.get(at)?.increment();
+        Some(())
+    }
+
+    /// Stores 0, and returns what was there: of several callers one gets it. Fully ordered.
+    #[inline(always)]
+    fn take(word: &Self::Shared) -> u64 {
+        loop {
+            let value = word.load();
+            // Each failure is another one's success, or a new number.
+            if word.cas(value, 0) {
+                return value;
+            }
+        }
+    }
+}
+
 /// The sizes of a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -72,19 +109,24 @@ impl Shape {
         self.size.saturating_add(over)
     }
 
-    /// Returns the words of an entry that all CPUs share.
-    pub(crate) const fn stride(&self) -> usize {
+    /// Returns the words of an entry's key and note.
+    const fn row_words(&self) -> usize {
         self.key_words.saturating_add(self.note_words)
     }
 
-    /// Returns the number of words of all keys.
+    /// Returns the words of an entry that all CPUs share: its key, its note, its variables.
+    pub(crate) const fn stride(&self) -> usize {
+        self.row_words().saturating_add(self.variables)
+    }
+
+    /// Returns the number of such words of all entries.
     pub(crate) const fn shared_words(&self) -> usize {
         self.places().saturating_mul(self.stride())
     }
 
-    /// Returns the number of words of all variables.
-    pub(crate) const fn variable_words(&self) -> usize {
-        self.places().saturating_mul(self.variables)
+    /// Returns where a variable is among those of an entry, if there is one of that number.
+    pub(crate) fn variable(&self, number: usize) -> Option<VariableAt> {
+        (number < self.variables).then(|| VariableAt(self.row_words().saturating_add(number)))
     }
 
     /// Returns the number of words of the sums of one CPU.
@@ -96,21 +138,47 @@ impl Shape {
     pub(crate) fn bytes(&self, cpus: usize) -> usize {
         let own = self.own_words().saturating_mul(cpus);
         let words = self.slots().saturating_add(self.shared_words());
-        let words = words.saturating_add(self.variable_words());
         words.saturating_add(own).saturating_mul(8)
     }
 }
 
+/// Where a variable is among the words of an entry, in all maps of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VariableAt(usize);
+
+impl VariableAt {
+    /// Stands for none: where the key is.
+    pub(crate) const FIRST: Self = Self(0);
+}
+
+/// An entry of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FoundEntry {
+    pub(crate) number: usize,
+    /// Where its words begin.
+    first: usize,
+}
+
+impl FoundEntry {
+    /// Returns where a variable of it is.
+    #[inline(always)]
+    fn variable(self, at: VariableAt) -> usize {
+        self.first.wrapping_add(at.0)
+    }
+}
+
 /// What one CPU has of a map.
-#[repr(align(64))]
+///
+/// The second word is the one that the kernel increments in one instruction ([`LocalWord::increment`]).
+#[repr(C, align(64))]
 pub(crate) struct Part<P: Port> {
+    drops: P::Local,
+    hits: P::Local,
     sums: P::Table<P::Local>,
     /// Writers that add entries here.
     level: P::Local,
     /// For each level the entry that is left over, plus 1.
     spares: [P::Local; LEVELS],
-    hits: P::Local,
-    drops: P::Local,
 }
 
 impl<P: Port> Part<P> {
@@ -128,33 +196,34 @@ impl<P: Port> Part<P> {
 }
 
 /// The map.
-pub(crate) struct Map<P: Port> {
+pub(crate) struct Map<P: MapPort> {
     shape: Shape,
     /// What writers need of it: the number of slots less 1, the words of an entry, its sums.
     mask: usize,
     stride: usize,
     sums: usize,
-    /// Mixed into hashes, so that users cannot choose keys that meet.
-    seed: u64,
     /// In the lower half the entry plus 1, in the upper half that of the hash; or 0.
     slots: P::Table<P::Shared>,
+    /// Keys, notes and variables. A variable is 0, or the number by an exclusive or with `unset`.
     keys: P::Table<P::Shared>,
-    /// Those of each entry: 0, or the number by an exclusive or with `unset`.
-    variables: P::Table<P::Shared>,
     /// The number that no variable can have, for it would be 0 in the table: a writer that sets it clears the
     /// variable. It is as hard to guess as the seed.
     unset: u64,
-    cpus: P::Table<Part<P>>,
+    cpus: P::Parts<Part<P>>,
     /// Places that were given out.
     given: P::Shared,
     /// Entries in slots.
     published: P::Shared,
 }
 
+/// The hash of a key.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyHash(u64);
+
 /// What is in the first slot of the probe sequence of a key.
 pub(crate) enum FirstSlot {
     /// Its entry.
-    Own(usize),
+    Own(FoundEntry),
     /// Nothing: it has no entry.
     Empty,
     /// Another entry: its own may be further on.
@@ -170,26 +239,23 @@ enum Claim {
     Full,
 }
 
-impl<P: Port> Map<P> {
-    /// Returns an empty map of these tables: [`Shape::slots`], [`Shape::shared_words`] and
-    /// [`Shape::variable_words`] zeroes, and a part for each number of a CPU.
+impl<P: MapPort> Map<P> {
+    /// Returns an empty map of these tables: [`Shape::slots`] and [`Shape::shared_words`] zeroes, and a part for each
+    /// CPU.
     pub(crate) fn new(
         shape: Shape,
-        seed: u64,
         slots: P::Table<P::Shared>,
-        (keys, variables): (P::Table<P::Shared>, P::Table<P::Shared>),
-        cpus: P::Table<Part<P>>,
+        keys: P::Table<P::Shared>,
+        cpus: P::Parts<Part<P>>,
     ) -> Self {
         Self {
             shape,
             mask: shape.slots().wrapping_sub(1),
             stride: shape.stride(),
             sums: shape.sums,
-            seed,
             slots,
             keys,
-            variables,
-            unset: FACTOR ^ seed.rotate_left(u32::BITS),
+            unset: FACTOR ^ P::seed().rotate_left(u32::BITS),
             cpus,
             given: P::Shared::new(0),
             published: P::Shared::new(0),
@@ -203,7 +269,7 @@ impl<P: Port> Map<P> {
     #[inline(always)]
     pub(crate) fn count(
         &self,
-        cpu: usize,
+        cpu: P::Cpu<'_>,
         key: &[u64],
         added: &[u64],
         note: impl FnOnce() -> [u64; 2],
@@ -215,48 +281,67 @@ impl<P: Port> Map<P> {
     #[inline(always)]
     pub(crate) fn count_in(
         &self,
-        cpu: usize,
+        cpu: P::Cpu<'_>,
         key: &[u64],
         added: &[u64],
         note: impl FnOnce() -> [u64; 2],
     ) -> Option<usize> {
-        let part = self.cpus.get(cpu)?;
+        let part = P::part(&self.cpus, cpu);
         let Some(entry) = self.entry(part, key, note) else {
             part.drops.increment();
             return None;
         };
-        self.add_to(part, entry, added)
+        self.add_to(part, (entry, self.sums), added)?;
+        Some(entry)
     }
 
-    /// The same for a key in the first slot of its probe sequence, as most are. Of any other one nothing is counted,
-    /// and `None` returned.
+    /// The same for a key in the first slot of its probe sequence, as most are, with `added` for all sums of the map. Of
+    /// any other one nothing is counted, and `None` returned.
     #[inline(always)]
-    pub(crate) fn count_first(&self, cpu: usize, key: &[u64], added: &[u64]) -> Option<usize> {
+    pub(crate) fn count_first(
+        &self,
+        cpu: P::Cpu<'_>,
+        key: &[u64],
+        added: &[u64],
+    ) -> Option<FoundEntry> {
         let entry = self.first(key)?;
-        self.add_to(self.cpus.get(cpu)?, entry, added)
+        self.count_at(cpu, entry, added)
     }
 
     /// The same for a key that is near its place in the directory.
     #[inline(always)]
-    pub(crate) fn count_known(&self, cpu: usize, key: &[u64], added: &[u64]) -> Option<usize> {
+    pub(crate) fn count_known(
+        &self,
+        cpu: P::Cpu<'_>,
+        key: &[u64],
+        added: &[u64],
+    ) -> Option<FoundEntry> {
         let entry = self.near(key)?;
-        self.add_to(self.cpus.get(cpu)?, entry, added)
+        self.count_at(cpu, entry, added)
     }
 
-    /// Counts an event in an entry of a map without sums, by what [`Self::first_slot`] has found.
+    /// The same in an entry that [`Self::first_slot`] has found.
     #[inline(always)]
-    pub(crate) fn count_at(&self, cpu: usize, entry: usize) -> Option<usize> {
-        self.add_to(self.cpus.get(cpu)?, entry, &[])
+    pub(crate) fn count_at(
+        &self,
+        cpu: P::Cpu<'_>,
+        entry: FoundEntry,
+        added: &[u64],
+    ) -> Option<FoundEntry> {
+        // Known where this is inlined, as the number of sums is not.
+        let sums = added.len().wrapping_add(1);
+        debug_assert_eq!(sums, self.sums);
+        self.add_to(P::part(&self.cpus, cpu), (entry.number, sums), added)?;
+        Some(entry)
     }
 
-    /// Adds an event to an entry: one to its count, and `added` to its sums, of which there are as many. Returns the
-    /// entry.
+    /// Adds an event to an entry, of which each has so many sums: one to its count, and `added` to those that follow it.
     #[inline(always)]
-    fn add_to(&self, part: &Part<P>, entry: usize, added: &[u64]) -> Option<usize> {
-        let first = entry.wrapping_mul(self.sums);
+    fn add_to(&self, part: &Part<P>, (entry, sums): (usize, usize), added: &[u64]) -> Option<()> {
+        let first = entry.wrapping_mul(sums);
         if added.is_empty() {
             // Nearly always, without a look at what follows the count.
-            part.sums.get(first)?.increment();
+            P::increment(&part.sums, first)?;
         } else {
             let (hits, sums) = part.sums.get(first..)?.split_first()?;
             hits.increment();
@@ -265,21 +350,27 @@ impl<P: Port> Map<P> {
             }
         }
         part.hits.increment();
-        Some(entry)
+        Some(())
     }
 
     /// Returns the entry of a key that is in the first slot of its probe sequence.
     #[inline(always)]
-    fn first(&self, key: &[u64]) -> Option<usize> {
-        let slot = self.slots.get(self.hash(key) as usize & self.mask)?;
+    fn first(&self, key: &[u64]) -> Option<FoundEntry> {
+        let slot = self.slots.get(Self::hash(key) as usize & self.mask)?;
         // Acquire: pairs with the `cas` of `claim`. The key is there.
         self.named(slot.load_acquire(), key)
     }
 
-    /// Returns what is in the first slot of the probe sequence of a key. Any context.
+    /// Returns the hash of a key, in all maps.
     #[inline(always)]
-    pub(crate) fn first_slot(&self, key: &[u64]) -> FirstSlot {
-        let Some(slot) = self.slots.get(self.hash(key) as usize & self.mask) else {
+    pub(crate) fn hash_of(key: &[u64]) -> KeyHash {
+        KeyHash(Self::hash(key))
+    }
+
+    /// Returns what is in the first slot of the probe sequence of a key, which has this hash. Any context.
+    #[inline(always)]
+    pub(crate) fn first_slot(&self, key: &[u64], hash: KeyHash) -> FirstSlot {
+        let Some(slot) = self.slots.get(hash.0 as usize & self.mask) else {
             return FirstSlot::Other;
         };
         // Acquire: pairs with the `cas` of `claim`. The key is there.
@@ -294,8 +385,8 @@ impl<P: Port> Map<P> {
 
     /// Returns the entry of a key that is near its place.
     #[inline(always)]
-    fn near(&self, key: &[u64]) -> Option<usize> {
-        let hash = self.hash(key);
+    fn near(&self, key: &[u64]) -> Option<FoundEntry> {
+        let hash = Self::hash(key);
         let mut at = hash as usize;
         let end = at.wrapping_add(NEAR_SLOTS);
         while at != end {
@@ -314,8 +405,9 @@ impl<P: Port> Map<P> {
 
     /// Adds what another map has of a key: its note, and its sums, of which the first is the count of events. The caller
     /// is a writer on this CPU and stays there; if there is no room these events are drops.
-    pub(crate) fn absorb(&self, cpu: usize, key: &[u64], note: [u64; 2], sums: &[u64]) {
-        let (Some(part), Some((events, _))) = (self.cpus.get(cpu), sums.split_first()) else {
+    pub(crate) fn absorb(&self, cpu: P::Cpu<'_>, key: &[u64], note: [u64; 2], sums: &[u64]) {
+        let part = P::part(&self.cpus, cpu);
+        let Some((events, _)) = sums.split_first() else {
             return;
         };
         let Some(entry) = self.entry(part, key, || note) else {
@@ -337,10 +429,8 @@ impl<P: Port> Map<P> {
     }
 
     /// Counts events that another map had no room for. The caller is a writer on this CPU and stays there.
-    pub(crate) fn absorb_drops(&self, cpu: usize, drops: u64) {
-        if let Some(part) = self.cpus.get(cpu) {
-            part.drops.add(drops);
-        }
+    pub(crate) fn absorb_drops(&self, cpu: P::Cpu<'_>, drops: u64) {
+        P::part(&self.cpus, cpu).drops.add(drops);
     }
 
     /// Returns whether half of the room for entries is taken.
@@ -351,10 +441,10 @@ impl<P: Port> Map<P> {
 
     /// Adds to a sum of an entry on this CPU, where the caller stays, or raises it to `number` if it is one of those.
     /// Any context.
-    pub(crate) fn tally(&self, cpu: usize, entry: usize, sum: usize, number: u64) {
+    pub(crate) fn tally(&self, cpu: P::Cpu<'_>, entry: usize, sum: usize, number: u64) {
         let first = entry.wrapping_mul(self.sums);
-        let part = self.cpus.get(cpu);
-        let Some(word) = part.and_then(|part| part.sums.get(first.wrapping_add(sum))) else {
+        let part = P::part(&self.cpus, cpu);
+        let Some(word) = part.sums.get(first.wrapping_add(sum)) else {
             return;
         };
         match sum <= self.shape.raised {
@@ -363,62 +453,68 @@ impl<P: Port> Map<P> {
         }
     }
 
+    /// Returns where a variable of entries is, if there is one of that number: in all maps of this shape.
+    pub(crate) fn variable_at(&self, number: usize) -> Option<VariableAt> {
+        self.shape.variable(number)
+    }
+
+    /// Sets a variable of an entry by their numbers. Any context.
+    pub(crate) fn set_variable(&self, entry: usize, variable: usize, value: u64) {
+        if let Some(at) = self.variable_at(variable) {
+            self.set_variable_of(self.entry_at(entry), at, value);
+        }
+    }
+
     /// Sets a variable of an entry. Any context.
     #[inline(always)]
-    pub(crate) fn set_variable(&self, entry: usize, variable: usize, value: u64) {
-        if let Some(word) = self.variable_word(entry, variable) {
+    pub(crate) fn set_variable_of(&self, entry: FoundEntry, at: VariableAt, value: u64) {
+        if let Some(word) = self.keys.get(entry.variable(at)) {
             word.store(value ^ self.unset);
         }
     }
 
     /// Returns the number that a variable has for this key, if it is set, and takes it away if `once`: of several
     /// readers one gets it (H6). Any context.
-    #[inline(always)]
     pub(crate) fn variable(&self, key: &[u64], variable: usize, once: bool) -> Option<u64> {
-        self.variable_of(self.find(key)?, variable, once)
+        self.variable_of(self.find(key)?, self.variable_at(variable)?, once)
     }
 
     /// The same of an entry.
     #[inline(always)]
-    pub(crate) fn variable_of(&self, entry: usize, variable: usize, once: bool) -> Option<u64> {
-        let word = self.variable_word(entry, variable)?;
-        loop {
-            let value = word.load();
-            if value == 0 {
-                return None;
-            }
-            // Each failure is another reader's success, or a new number.
-            if !once || word.cas(value, 0) {
-                return Some(value ^ self.unset);
-            }
-        }
+    pub(crate) fn variable_of(&self, entry: FoundEntry, at: VariableAt, once: bool) -> Option<u64> {
+        let word = self.keys.get(entry.variable(at))?;
+        let value = match once {
+            true => P::take(word),
+            false => word.load(),
+        };
+        (value != 0).then_some(value ^ self.unset)
     }
 
+    /// Returns an entry by its number.
     #[inline(always)]
-    fn variable_word(&self, entry: usize, variable: usize) -> Option<&P::Shared> {
-        if variable >= self.shape.variables {
-            return None;
+    pub(crate) fn entry_at(&self, number: usize) -> FoundEntry {
+        FoundEntry {
+            number,
+            first: number.wrapping_mul(self.stride),
         }
-        let first = entry.wrapping_mul(self.shape.variables);
-        self.variables.get(first.wrapping_add(variable))
     }
 
     /// Returns the entry of a key, if there is one. Any context.
     #[inline(always)]
-    pub(crate) fn find(&self, key: &[u64]) -> Option<usize> {
+    pub(crate) fn find(&self, key: &[u64]) -> Option<FoundEntry> {
         if key.len() > self.shape.key_words {
             return None;
         }
         match self.first(key) {
-            None => self.find_further(key),
+            None => Some(self.entry_at(self.find_further(key)?)),
             entry => entry,
         }
     }
 
-    /// The same for one that may not be in its first slot.
+    /// Returns the number of one that may not be in its first slot.
     #[inline(never)]
     fn find_further(&self, key: &[u64]) -> Option<usize> {
-        let hash = self.hash(key);
+        let hash = Self::hash(key);
         let mut at = hash as usize;
         for _ in 0..self.shape.slots() {
             let word = self.slots.get(at & self.mask)?.load_acquire();
@@ -426,7 +522,7 @@ impl<P: Port> Map<P> {
                 return None;
             }
             if let Some(entry) = self.found(word, hash, key) {
-                return Some(entry);
+                return Some(entry.number);
             }
             at = at.wrapping_add(1);
         }
@@ -434,15 +530,13 @@ impl<P: Port> Map<P> {
     }
 
     /// Counts an event that has no key.
-    pub(crate) fn drop_one(&self, cpu: usize) {
-        if let Some(part) = self.cpus.get(cpu) {
-            part.drops.increment();
-        }
+    pub(crate) fn drop_one(&self, cpu: P::Cpu<'_>) {
+        P::part(&self.cpus, cpu).drops.increment();
     }
 
     #[inline(always)]
-    fn hash(&self, key: &[u64]) -> u64 {
-        key.iter().fold(self.seed, |hash, word| {
+    fn hash(key: &[u64]) -> u64 {
+        key.iter().fold(P::seed(), |hash, word| {
             let product = u128::from(hash ^ word).wrapping_mul(FACTOR.into());
             (product as u64) ^ (product.wrapping_shr(64) as u64)
         })
@@ -451,7 +545,7 @@ impl<P: Port> Map<P> {
     /// Returns the entry of a key, a new one if there is none. `None` if there is no room for it.
     #[inline(always)]
     fn entry(&self, part: &Part<P>, key: &[u64], note: impl FnOnce() -> [u64; 2]) -> Option<usize> {
-        let hash = self.hash(key);
+        let hash = Self::hash(key);
         let mut at = hash as usize;
         let end = at.wrapping_add(self.mask).wrapping_add(1);
         while at != end {
@@ -462,7 +556,7 @@ impl<P: Port> Map<P> {
                 return self.add(part, key, note, hash, at);
             }
             if let Some(entry) = self.found(word, hash, key) {
-                return Some(entry);
+                return Some(entry.number);
             }
             at = at.wrapping_add(1);
         }
@@ -471,7 +565,7 @@ impl<P: Port> Map<P> {
 
     /// Returns the entry that a slot names, if it is that of the key.
     #[inline(always)]
-    fn found(&self, word: u64, hash: u64, key: &[u64]) -> Option<usize> {
+    fn found(&self, word: u64, hash: u64, key: &[u64]) -> Option<FoundEntry> {
         if (word ^ hash) >> 32 != 0 {
             return None;
         }
@@ -480,14 +574,14 @@ impl<P: Port> Map<P> {
 
     /// The same without a look at the half of the hash, for a slot that is most often that of the key.
     #[inline(always)]
-    fn named(&self, word: u64, key: &[u64]) -> Option<usize> {
-        let entry = (word as u32 as usize).checked_sub(1)?;
-        let first = entry.wrapping_mul(self.stride);
+    fn named(&self, word: u64, key: &[u64]) -> Option<FoundEntry> {
+        let number = (word as u32).checked_sub(1)?;
+        let entry = self.entry_at(number as usize);
         let same = match key {
             // Most often, without a look at what follows it.
-            [own] => self.keys.get(first)?.load() == *own,
+            [own] => self.keys.get(entry.first)?.load() == *own,
             _ => {
-                let words = self.keys.get(first..)?.get(..key.len())?;
+                let words = self.keys.get(entry.first..)?.get(..key.len())?;
                 words.iter().zip(key).all(|(word, own)| word.load() == *own)
             }
         };
@@ -521,7 +615,7 @@ impl<P: Port> Map<P> {
                 word => word,
             };
             if let Some(entry) = self.found(word, hash, key) {
-                return Some(entry);
+                return Some(entry.number);
             }
             at = at.wrapping_add(1);
         }
@@ -627,11 +721,14 @@ impl<P: Port> Map<P> {
             };
             let first = entry.wrapping_mul(self.shape.stride());
             let keys = self.keys.get(first..).unwrap_or_default();
-            let keys = keys.iter().take(self.shape.stride()).map(P::Shared::load);
+            let keys = keys
+                .iter()
+                .take(self.shape.row_words())
+                .map(P::Shared::load);
             let first = entry.wrapping_mul(self.shape.sums);
             let sums = (0..self.shape.sums).map(|sum| {
                 let at = first.wrapping_add(sum);
-                let parts = self.cpus.iter().filter_map(|part| part.sums.get(at));
+                let parts = P::parts(&self.cpus).filter_map(|part| part.sums.get(at));
                 parts.fold(0u64, |all, word| {
                     match (1..=self.shape.raised).contains(&sum) {
                         true => all.max(word.get()),
@@ -646,7 +743,7 @@ impl<P: Port> Map<P> {
 
     /// Returns how many events were counted, and how many found no room.
     pub(crate) fn totals(&self) -> (u64, u64) {
-        self.cpus.iter().fold((0, 0), |(hits, drops), part| {
+        P::parts(&self.cpus).fold((0, 0), |(hits, drops), part| {
             (
                 hits.wrapping_add(part.hits.get()),
                 drops.wrapping_add(part.drops.get()),

@@ -257,6 +257,11 @@ impl<T> PerCpu<T> {
         self.memory.base
     }
 
+    /// Returns all values.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().filter_map(Option::as_deref)
+    }
+
     /// Returns the value of `cpu`, if there can be such a CPU.
     pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
         self.values.get(cpu as usize)?.as_deref()

@@ -93,6 +93,21 @@ impl LocalU64 {
         self.0 .0.get()
     }
 
+    /// Increments a word of a table, by one instruction that makes the address as well; `None` if there is none at that
+    /// place. As [`LocalWord::increment`].
+    #[inline(always)]
+    pub(crate) fn increment_at(table: &[Self], at: usize) -> Option<()> {
+        if at >= table.len() {
+            return None;
+        }
+        // SAFETY: It changes a word of the table alone, which exists while that is borrowed: there are more than `at`.
+        unsafe {
+            asm!("inc qword ptr [{p} + {at} * 8]", p = in(reg) table.as_ptr(), at = in(reg) at,
+                options(nostack))
+        };
+        Some(())
+    }
+
     /// Returns the address [`RING_TO_WORD`] bytes before it, to be used with them added.
     #[inline(always)]
     fn ring(&self) -> *mut u64 {
@@ -109,6 +124,19 @@ impl SharedU64 {
     /// Returns a word that holds `value`, for statics.
     pub(crate) const fn of(value: u64) -> Self {
         Self(Word::new(value))
+    }
+
+    /// Stores 0, and returns what was there. Fully ordered. Any context.
+    #[inline(always)]
+    pub(crate) fn take(&self) -> u64 {
+        let value: u64;
+        // SAFETY: It changes the word alone, which exists while it is borrowed. Without a prefix, as the exchange always
+        // has LOCK.
+        unsafe {
+            asm!("xchg qword ptr [{p}], {v}", p = in(reg) self.0 .0.get(),
+                v = inout(reg) 0u64 => value, options(nostack, preserves_flags))
+        };
+        value
     }
 
     /// Sets or clears `bit`. Any context. It orders nothing when the bit is as wanted already.

@@ -14,6 +14,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
+use crate::map::MapPort;
 use crate::ring::port::{LocalWord, Memory, Port, SharedWord};
 use crate::ring::wire;
 
@@ -350,5 +351,19 @@ unsafe impl<C: Checker> Port for Machine<C> {
     fn read_barrier() {
         step::<C>();
         C::fence(Acquire);
+    }
+}
+
+impl<C: Checker> MapPort for Machine<C> {
+    type Cpu<'p> = usize;
+    type Parts<T> = Vec<T>;
+    fn seed() -> u64 {
+        3
+    }
+    fn part<'a, T>(parts: &'a Vec<T>, cpu: usize) -> &'a T {
+        &parts[cpu]
+    }
+    fn parts<'a, T: 'a>(parts: &'a Vec<T>) -> impl Iterator<Item = &'a T> {
+        parts.iter()
     }
 }

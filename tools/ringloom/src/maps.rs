@@ -49,9 +49,8 @@ fn new_map(size: usize) -> WeakMap {
     let parts = (0..CPUS).map(|_| Part::new(zeroes(shape.own_words())));
     Map::new(
         shape,
-        3,
         zeroes(shape.slots()),
-        (zeroes(shape.shared_words()), zeroes(shape.variable_words())),
+        zeroes(shape.shared_words()),
         parts.collect(),
     )
 }
@@ -69,7 +68,9 @@ fn write_quickly(map: &WeakMap, cpu: usize, key: u64) {
     let (words, sums) = (words(key), [key * 10]);
     let first = map.count_first(cpu, &words, &sums);
     let known = first.or_else(|| map.count_known(cpu, &words, &sums));
-    known.or_else(|| write(map, cpu, key));
+    if known.is_none() {
+        write(map, cpu, key);
+    }
 }
 
 /// Returns the entries: for each key its events and its sum. Each is whole, and there is one of a key.

@@ -57,10 +57,10 @@ impl World {
             variables: 0,
             cpus: CPUS,
         };
-        let tables = (zeroes(shape.shared_words()), zeroes(0));
+        let words = zeroes(shape.shared_words());
         let parts = (0..CPUS).map(|_| Part::new(zeroes(shape.own_words())));
         World {
-            map: Map::new(shape, 3, zeroes(shape.slots()), tables, parts.collect()),
+            map: Map::new(shape, zeroes(shape.slots()), words, parts.collect()),
             nested,
             left: Cell::new(nested.len()),
             cpu: Cell::new(0),

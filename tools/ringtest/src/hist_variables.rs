@@ -61,10 +61,10 @@ impl World {
             variables: 2,
             cpus: 1,
         };
-        let tables = (zeroes(shape.shared_words()), zeroes(shape.variable_words()));
+        let words = zeroes(shape.shared_words());
         let parts = vec![Part::new(zeroes(shape.own_words()))];
         World {
-            map: Map::new(shape, 3, zeroes(shape.slots()), tables, parts),
+            map: Map::new(shape, zeroes(shape.slots()), words, parts),
             left: Cell::new(left),
             depth: Cell::new(0),
             number: Cell::new(0),

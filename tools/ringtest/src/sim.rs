@@ -8,6 +8,7 @@ use std::alloc::{alloc_zeroed, dealloc, Layout as Alloc};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
+use crate::hist::map::MapPort;
 use crate::ring::cpu::Parts;
 use crate::ring::port::{LocalWord, Memory, Port, SharedWord};
 use crate::ring::subbuf::{bytes_of, SubBuf};
@@ -254,6 +255,20 @@ unsafe impl Port for Sim {
     type Left = u64;
     fn read_barrier() {
         step();
+    }
+}
+
+impl MapPort for Sim {
+    type Cpu<'p> = usize;
+    type Parts<T> = Vec<T>;
+    fn seed() -> u64 {
+        3
+    }
+    fn part<'a, T>(parts: &'a Vec<T>, cpu: usize) -> &'a T {
+        &parts[cpu]
+    }
+    fn parts<'a, T: 'a>(parts: &'a Vec<T>) -> impl Iterator<Item = &'a T> {
+        parts.iter()
     }
 }
 
