@@ -31,7 +31,10 @@ use crate::{
             self,
             ClockId, //
         },
-        percpu::CpuPin,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         stack,
         strings, //
     },
@@ -282,11 +285,15 @@ pub(super) fn time_by(file: &EventFile, usecs: bool) -> u64 {
 
 /// Returns the same, if the clock is read without a call.
 #[inline(always)]
-pub(super) fn time_here(file: &EventFile, usecs: bool) -> Option<u64> {
-    let id = file.sink().clock();
-    let time = clock::InlineClock::of(id)?.now()?;
+pub(super) fn time_here(file: &EventFile, pin: PinRef<'_>, usecs: bool) -> Option<u64> {
+    let sink = file.sink();
+    let clock = match clock::InlineClock::left(sink.buffers().rings().here(pin).gate()) {
+        Some(clock) => clock,
+        // Recording is off.
+        None => clock::InlineClock::of(sink.clock())?,
+    };
     // No other clock is read so.
-    Some(in_units(time, ClockId::Local, usecs))
+    Some(in_units(clock.now()?, ClockId::Local, usecs))
 }
 
 #[inline(always)]

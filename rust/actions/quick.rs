@@ -113,13 +113,13 @@ impl QuickLoad {
     #[inline(always)]
     pub(super) fn read<const STEPS: u8>(&self, record: RecordWords<'_>, env: &QuickEnv) -> u64 {
         match self.word.step {
-            WordStep::Cpu if STEPS >= WITH_STEPS => return env.cpu.into(),
-            WordStep::Time if STEPS >= WITH_TIME => return env.time,
+            WordStep::Cpu if STEPS == WITH_STEPS || STEPS == WITH_TIME => return env.cpu.into(),
+            WordStep::Time if STEPS == WITH_TIME => return env.time,
             _ => {}
         }
         let number = self.word.number(record.word(self.at));
         match self.word.step {
-            WordStep::Log2 if STEPS >= WITH_STEPS => log2(number),
+            WordStep::Log2 if STEPS == WITH_STEPS || STEPS == WITH_TIME => log2(number),
             _ => number,
         }
     }
@@ -154,6 +154,10 @@ pub(super) const PLAIN: u8 = 0;
 const WITH_STEPS: u8 = 1;
 /// Also the time.
 pub(super) const WITH_TIME: u8 = 2;
+/// Words as they are, but for variables, which are the time in the unit of the clock.
+pub(super) const TIMES: u8 = 3;
+/// The same, in microseconds.
+pub(super) const TIMES_IN_USECS: u8 = 4;
 
 /// How the time is read for events of a plan.
 #[derive(Clone, Copy)]
@@ -170,6 +174,14 @@ impl QuickClock {
         Self {
             timed: plan.timestamps,
             usecs: plan.usecs,
+        }
+    }
+
+    /// Returns the steps of variables that are the time.
+    pub(super) fn times(&self) -> u8 {
+        match self.usecs {
+            true => TIMES_IN_USECS,
+            false => TIMES,
         }
     }
 }
@@ -204,7 +216,9 @@ impl QuickEnv {
         Some(Self {
             cpu: pin.pin().number(),
             time: match STEPS {
-                WITH_TIME => time_here(file, clock.usecs)?,
+                WITH_TIME => time_here(file, pin, clock.usecs)?,
+                TIMES => time_here(file, pin, false)?,
+                TIMES_IN_USECS => time_here(file, pin, true)?,
                 _ => 0,
             },
         })
@@ -240,7 +254,15 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
 
     /// Returns which steps they need.
     fn steps(&self) -> u8 {
-        self.all().map(QuickLoad::steps).fold(PLAIN, u8::max)
+        let most = |loads: &mut dyn Iterator<Item = &QuickLoad>| {
+            loads.map(QuickLoad::steps).fold(PLAIN, u8::max)
+        };
+        let are_times = self.variables.iter().all(|(_, load)| load.is_time());
+        let rest = most(&mut Iterator::chain(self.keys.iter(), &self.values));
+        match rest == PLAIN && are_times && VARIABLES == 1 {
+            true => self.clock.times(),
+            false => most(&mut self.all()),
+        }
     }
 
     /// Returns where the last word ends that they are read from, or the first one of a record.
@@ -273,7 +295,10 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
         let added = QuickLoad::read_all::<STEPS, VALUES>(&self.values, record, env);
         let entry = count(&counts.map, pin, &key, &added)?;
         for (at, load) in &self.variables {
-            let number = load.read::<STEPS>(record, env);
+            let number = match STEPS {
+                TIMES | TIMES_IN_USECS => env.time,
+                _ => load.read::<STEPS>(record, env),
+            };
             counts.map.set_variable_of(entry, *at, number);
         }
         Some(())
@@ -381,7 +406,16 @@ pub(super) fn quick_counter<const KEYS: usize, const VALUES: usize, const VARIAB
         variables,
         counter,
     };
-    match (numbers.are_by_task(), numbers.steps()) {
+    let steps = numbers.steps();
+    if VARIABLES == 1 && steps >= TIMES {
+        return match (numbers.are_by_task(), steps) {
+            (false, TIMES) => numbers.boxed::<false, TIMES>(),
+            (false, _) => numbers.boxed::<false, TIMES_IN_USECS>(),
+            (true, TIMES) => numbers.boxed::<true, TIMES>(),
+            (true, _) => numbers.boxed::<true, TIMES_IN_USECS>(),
+        };
+    }
+    match (numbers.are_by_task(), steps) {
         (false, PLAIN) => numbers.boxed::<false, PLAIN>(),
         (false, WITH_STEPS) => numbers.boxed::<false, WITH_STEPS>(),
         (false, _) => numbers.boxed::<false, WITH_TIME>(),

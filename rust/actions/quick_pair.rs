@@ -15,7 +15,8 @@ use super::{
         QuickEnv,
         QuickLoad,
         PLAIN,
-        WITH_TIME, //
+        TIMES,
+        TIMES_IN_USECS, //
     },
     quick_effect::QuickEffect,
     quick_link::{
@@ -86,7 +87,8 @@ enum PairOutcome {
     Undone,
 }
 
-/// Counts the events of a pair. With `TASK` the key is the number of the task; `STEPS` are those of the number.
+/// Counts the events of a pair. With `TASK` the key is the number of the task; `STEPS` are those of a variable that is the
+/// number.
 #[repr(transparent)]
 struct PairCounter<const TASK: bool, const STEPS: u8>(MatchedPair);
 
@@ -132,7 +134,7 @@ impl<const TASK: bool, const STEPS: u8> PairCounter<TASK, STEPS> {
         };
         counts.map.count_at(pin, entry, &[]);
         let number = match STEPS {
-            WITH_TIME => env.time,
+            TIMES | TIMES_IN_USECS => env.time,
             _ => pair.number.read::<PLAIN>(record.words(), &env),
         };
         let difference = number.wrapping_sub(before);
@@ -261,10 +263,16 @@ pub(super) fn pair_counter(rest: PairRest) -> Result<KBox<dyn Effect>> {
         synthetic: synthetic.event.clone(),
         rest: QuickEffect(rest),
     };
-    match (key.is_task(), number.is_time()) {
-        (false, false) => PairCounter::<false, PLAIN>::boxed(pair),
-        (false, true) => PairCounter::<false, WITH_TIME>::boxed(pair),
-        (true, false) => PairCounter::<true, PLAIN>::boxed(pair),
-        (true, true) => PairCounter::<true, WITH_TIME>::boxed(pair),
+    let steps = match number.is_time() {
+        true => pair.clock.times(),
+        false => PLAIN,
+    };
+    match (key.is_task(), steps) {
+        (false, TIMES) => PairCounter::<false, TIMES>::boxed(pair),
+        (false, TIMES_IN_USECS) => PairCounter::<false, TIMES_IN_USECS>::boxed(pair),
+        (false, _) => PairCounter::<false, PLAIN>::boxed(pair),
+        (true, TIMES) => PairCounter::<true, TIMES>::boxed(pair),
+        (true, TIMES_IN_USECS) => PairCounter::<true, TIMES_IN_USECS>::boxed(pair),
+        (true, _) => PairCounter::<true, PLAIN>::boxed(pair),
     }
 }
