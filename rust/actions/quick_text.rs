@@ -22,6 +22,7 @@ use super::{
 use crate::{
     hist::{
         key::{
+            with_ended_key,
             with_name_key,
             DynamicKey,
             NameKey,
@@ -37,7 +38,10 @@ use crate::{
         context,
         percpu::PinRef,
         port::Kernel,
-        scratch::RecordToRead, //
+        scratch::{
+            PlacedWord,
+            RecordToRead, //
+        }, //
     },
     probes::{
         Effect,
@@ -81,25 +85,53 @@ impl QuickText for TaskName {
     }
 }
 
-impl QuickText for NameKey {
-    #[inline(always)]
-    fn with_key<R>(
-        self,
-        record: RecordToRead<'_>,
-        f: impl FnOnce(&[u64]) -> Option<R>,
-    ) -> Option<R> {
-        with_name_key(self.words(record.bytes())?, f)
+/// A field of as many bytes as the name of a task: its two words.
+#[derive(Clone, Copy)]
+struct QuickName([PlacedWord; 2]);
+
+impl QuickName {
+    /// Returns that of a key; `None` if no record is so long.
+    fn of(key: NameKey) -> Option<Self> {
+        let first = PlacedWord::new(key.offset())?;
+        Some(Self([first, PlacedWord::new(first.end())?]))
     }
 }
 
-impl QuickText for DynamicKey {
+impl QuickText for QuickName {
     #[inline(always)]
     fn with_key<R>(
         self,
         record: RecordToRead<'_>,
         f: impl FnOnce(&[u64]) -> Option<R>,
     ) -> Option<R> {
-        DynamicKey::with_key(self, record.bytes(), f)
+        with_name_key(NameKey::cut(self.0.map(|at| record.word(at))), f)
+    }
+}
+
+/// A field that tells where the string is.
+#[derive(Clone, Copy)]
+struct QuickDynamic {
+    at: PlacedWord,
+    key: DynamicKey,
+}
+
+impl QuickDynamic {
+    /// Returns that of a key; `None` if no record is so long.
+    fn of(key: DynamicKey) -> Option<Self> {
+        let at = PlacedWord::new(key.offset())?;
+        Some(Self { at, key })
+    }
+}
+
+impl QuickText for QuickDynamic {
+    /// Not of one that has no NUL at its end, as hardly any has.
+    #[inline(always)]
+    fn with_key<R>(
+        self,
+        record: RecordToRead<'_>,
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        with_ended_key(record.ended_text(record.word(self.at) as u32)?, f)
     }
 
     #[inline(always)]
@@ -108,7 +140,7 @@ impl QuickText for DynamicKey {
         record: RecordToRead<'_>,
         f: impl FnOnce(&[u64]) -> Option<R>,
     ) -> Option<R> {
-        DynamicKey::with_any_key(self, record.bytes(), f)
+        self.key.with_any_key(record.bytes(), f)
     }
 }
 
@@ -245,10 +277,10 @@ pub(super) fn text_counter(counter: Counter, plan: &Plan) -> Result<KBox<dyn Eff
     let Some(text) = plan.text_key() else {
         return Ok(KBox::new(counter, GFP_KERNEL)?);
     };
-    if let Some(name) = text.as_name() {
+    if let Some(name) = text.as_name().and_then(QuickName::of) {
         return counter_by(name, counter, plan);
     }
-    match text.as_dynamic() {
+    match text.as_dynamic().and_then(QuickDynamic::of) {
         Some(dynamic) => counter_by(dynamic, counter, plan),
         None => counter_by(text, counter, plan),
     }

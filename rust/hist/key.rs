@@ -26,6 +26,7 @@ use crate::{
         Location, //
     },
     text::word::{
+        may_have_zeros,
         two_words,
         until_nul,
         StringWords, //
@@ -342,6 +343,32 @@ impl TextKey {
     }
 }
 
+/// Calls `f` with the key of a string that has a NUL at its end, by the two words that begin where it does, as
+/// [`TextKey::with_key`]. `None` if it is longer, or has no bytes.
+#[inline(always)]
+pub(crate) fn with_ended_key<R>(
+    [first, second]: [u64; COMM / 8],
+    f: impl FnOnce(&[u64]) -> Option<R>,
+) -> Option<R> {
+    let begun = match may_have_zeros(first) {
+        true => until_nul(first),
+        false => (first, false),
+    };
+    let (first, second) = match begun {
+        (first, true) => (first, 0),
+        (first, false) => match until_nul(second) {
+            (second, true) => (first, second),
+            (_, false) => return None,
+        },
+    };
+    // Each is inlined: there are no more than in `with_name_key`.
+    match second {
+        0 if first == 0 => None,
+        0 => f(&[2, first]),
+        second => f(&[3, first, second]),
+    }
+}
+
 /// Calls `f` with the key of a string of more than two words, as [`TextKey::with_key`] does.
 #[inline(always)]
 fn with_long_key<R>(text: &[u8], f: impl FnOnce(&[u64]) -> Option<R>) -> Option<R> {
@@ -359,17 +386,12 @@ pub(crate) struct DynamicKey {
 }
 
 impl DynamicKey {
-    /// Calls `f` with the key of an event, as [`TextKey::with_key`], if the string is not more than two words.
-    #[inline(always)]
-    pub(crate) fn with_key<R>(
-        self,
-        record: &[u8],
-        f: impl FnOnce(&[u64]) -> Option<R>,
-    ) -> Option<R> {
-        with_name_key(two_words(self.text(record)?)?, f)
+    /// Returns where in the record the field is.
+    pub(crate) fn offset(self) -> usize {
+        self.offset as usize
     }
 
-    /// The same for one that may be longer.
+    /// Calls `f` with the key of an event, as [`TextKey::with_key`].
     #[inline(always)]
     pub(crate) fn with_any_key<R>(
         self,
@@ -399,15 +421,15 @@ pub(crate) struct NameKey {
 }
 
 impl NameKey {
-    /// Returns the words of the field without its last byte, which does not count. `None` when it is not inside the
-    /// record.
+    /// Returns where in the record the field is.
+    pub(crate) fn offset(self) -> usize {
+        self.offset as usize
+    }
+
+    /// Returns the words of the field without its last byte, which does not count.
     #[inline(always)]
-    pub(crate) fn words(self, record: &[u8]) -> Option<[u64; COMM / 8]> {
-        let field: &[u8; COMM] = record.get(self.offset as usize..)?.first_chunk()?;
-        // Not `two_words`, which takes four instructions more here.
-        let (first, rest) = field.split_first_chunk()?;
-        let second = u64::from_le_bytes(*rest.first_chunk()?);
-        Some([u64::from_le_bytes(*first), second & (u64::MAX >> 8)])
+    pub(crate) fn cut([first, second]: [u64; COMM / 8]) -> [u64; COMM / 8] {
+        [first, second & (u64::MAX >> 8)]
     }
 }
 

@@ -12,8 +12,10 @@ use super::{
     key::{
         comm_words,
         log2,
+        with_ended_key,
         with_name_key,
-        KeyEnv, //
+        KeyEnv,
+        NameKey, //
     },
     keys::MOST_WORDS,
     load::{
@@ -36,6 +38,7 @@ use super::{
         SIZE, //
     }, //
 };
+use crate::text::word::two_words;
 
 mod tallies;
 
@@ -267,15 +270,22 @@ fn strings_of_records() {
         let (plan, _) = planned(&format!("keys={field}:vals=u64f"), &mut Vec::new()).unwrap();
         let text = plan.text_key().unwrap();
         let by_name = |record: &[u8]| {
-            let words = text.as_name()?.words(record)?;
+            let at = text.as_name()?.offset();
+            let words = NameKey::cut(two_words(record.get(at..at + 16)?)?);
             with_name_key(words, |quick| Some(quick.to_vec()))
         };
         let by_dynamic = |record: &[u8]| {
             let key = text.as_dynamic()?;
             let all = key.with_any_key(record, |quick| Some(quick.to_vec()));
-            let short = key.with_key(record, |quick| Some(quick.to_vec()));
-            assert!(short.is_none() || short == all, "{all:?}");
-            assert!(short.is_some() || all.as_ref().is_none_or(|key| key[0] >= 3));
+            let place = u32::from_le_bytes(*record.get(key.offset()..)?.first_chunk()?);
+            let (at, len) = (place as usize & 0xffff, place as usize >> 16);
+            let is_ended = record.get(at..at + len)?.last() == Some(&0);
+            // What is after the record is not known.
+            let behind = [record, &[0xa5; 16]].concat();
+            let words = two_words(&behind[at..at + 16])?;
+            let short = with_ended_key(words, |quick| Some(quick.to_vec()));
+            assert!(!is_ended || short.is_none() || short == all, "{all:?}");
+            assert!(!is_ended || short.is_some() || all.as_ref().is_none_or(|key| key[0] >= 3));
             all
         };
         for len in 0..300 {

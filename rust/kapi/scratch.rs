@@ -52,11 +52,15 @@ use kernel::{
     prelude::*, //
 };
 
-/// The longest record that a place takes, more than a ring takes: with the word before it a page.
+/// The bytes of a place: with the word before them a page.
 const MOST: usize = bindings::PAGE_SIZE - size_of::<u64>();
 
+/// The longest record that a place takes, as many bytes as one has in sub-buffers of any size: two words that begin in a
+/// record are in the place.
+const LONGEST_BYTES: usize = MOST - 2 * size_of::<u64>();
+
 /// The word of its size: those of shorter ones are less.
-const LONGEST: u64 = PackedSize::new(MOST).word();
+const LONGEST: u64 = PackedSize::new(LONGEST_BYTES).word();
 
 /// What one CPU has.
 #[repr(C)]
@@ -198,7 +202,7 @@ impl Places {
 ///
 /// - It is the address of the bytes of a [`ScratchPlace`] that [`Places::begin`] has exposed.
 /// - The place is used by nothing else until it ends.
-/// - The word before the bytes is that of its size, which is not more than [`MOST`] bytes.
+/// - The word before the bytes is that of its size, which is not more than [`LONGEST_BYTES`].
 #[repr(transparent)]
 pub(crate) struct Record<'a>(*mut c_void, PhantomData<&'a ScratchPlace>);
 
@@ -339,12 +343,43 @@ impl<'a> RecordToRead<'a> {
         RecordWords(self.0, PhantomData)
     }
 
+    /// Returns the two words that begin where a string does, by what a field has: in the lower half where that is in the
+    /// record, in the upper one its length. `None` unless it is inside of the record and has a NUL at its end: the
+    /// first NUL of the words, if there is one, is that of the string.
+    #[inline(always)]
+    pub(crate) fn ended_text(self, place: u32) -> Option<[u64; 2]> {
+        let (at, len) = ((place & 0xffff) as usize, (place >> 16) as usize);
+        let end = at.wrapping_add(len);
+        if len == 0 || end > self.len() {
+            return None;
+        }
+        let last = with_exposed_provenance::<u8>(self.0.addr().wrapping_add(end).wrapping_sub(1));
+        // SAFETY: The byte is in the record, which no other code writes, as it is borrowed (invariant): the string is not
+        // empty and ends in the record.
+        if unsafe { last.read() } != 0 {
+            return None;
+        }
+        // INVARIANT: The string begins in the record, whose length is not more than `LONGEST_BYTES`: two words from
+        // there on are inside of the place.
+        let words = [
+            PlacedWord(at),
+            PlacedWord(at.wrapping_add(size_of::<u64>())),
+        ];
+        Some(words.map(|at| self.word(at)))
+    }
+
+    /// Returns the number of its bytes.
+    #[inline(always)]
+    fn len(self) -> usize {
+        // INVARIANT: It is the address of one. This one is gone before the borrow ends, and changes nothing.
+        let place = Record(self.0.cast_mut(), PhantomData::<&'a ScratchPlace>);
+        place.size().payload()
+    }
+
     /// Returns its bytes.
     #[inline(always)]
     pub(crate) fn bytes(self) -> &'a [u8] {
-        // INVARIANT: It is the address of one. This one is gone before the borrow ends, and changes nothing.
-        let place = Record(self.0.cast_mut(), PhantomData::<&'a ScratchPlace>);
-        let len = place.size().payload();
+        let len = self.len();
         let bytes = with_exposed_provenance(self.0.addr());
         // SAFETY: As many bytes are there by the third invariant of `Record`, and no other code writes there, as
         // the record is borrowed (invariant).

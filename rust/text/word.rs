@@ -62,6 +62,14 @@ pub(crate) fn put_words(mut bytes: &mut [u8], words: impl IntoIterator<Item = u6
     }
 }
 
+/// Returns whether a byte of a word may be 0: of no word that is ASCII without a NUL. It takes half of the steps of
+/// [`zeros`].
+#[inline(always)]
+pub(crate) fn may_have_zeros(word: u64) -> bool {
+    // The lowest one that is 0 gets its highest bit: those below it take nothing from it.
+    word.wrapping_sub(ONES) & (ONES << 7) != 0
+}
+
 /// Returns the bytes of a word of a string before its first NUL, and whether there is one.
 #[inline(always)]
 pub(crate) fn until_nul(word: u64) -> (u64, bool) {
