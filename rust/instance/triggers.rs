@@ -63,6 +63,9 @@ use kernel::{
     }, //
 };
 
+/// The action of a histogram that takes snapshots.
+const SNAPSHOT: &[u8] = b"snapshot";
+
 /// A trigger, and what its file shows of it.
 pub(super) struct Row {
     pub(super) verb: Verb,
@@ -308,7 +311,9 @@ impl Instance {
             let text = command.items();
             let mut log = |kind, word: &[u8]| self.log_hist(event, text, kind, word);
             // Before the triggers: no tracer that keeps a maximum begins until a histogram that takes snapshots is seen.
-            let _tracer = self.tracer.lock();
+            // Others keep no reader of what the tracer says waiting.
+            let takes_snapshots = text.windows(SNAPSHOT.len()).any(|word| word == SNAPSHOT);
+            let _tracer = takes_snapshots.then(|| self.tracer.lock());
             let mut all = self.triggers.lock();
             return self.set_hist(&mut all, event, command.remove, text, &mut log);
         }
