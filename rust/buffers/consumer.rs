@@ -19,6 +19,8 @@ pub(crate) struct Consumer {
     walk: CopyWalk,
     /// Number of events that were lost before the next one.
     lost: u64,
+    /// Those of them that no other reader tells of: they were lost before what this one has consumed.
+    own: u64,
 }
 
 /// The next event.
@@ -38,6 +40,7 @@ impl Consumer {
             cpu,
             walk: CopyWalk::default(),
             lost: 0,
+            own: 0,
         }
     }
 
@@ -68,6 +71,7 @@ impl Consumer {
             if found {
                 return Ok(true);
             }
+            self.own = self.lost;
         }
         Ok(false)
     }
@@ -116,16 +120,21 @@ impl Consumer {
     /// those that were lost before the next one.
     pub(crate) fn lose(&mut self, lost: u64) {
         self.lost = self.lost.saturating_add(lost).saturating_add(1);
+        self.own = self.lost;
     }
 
     /// Goes on where events were `taken`; with nothing if they were not.
     #[inline(always)]
     fn was_taken(&mut self, taken: bool) -> bool {
-        if !taken {
+        if taken {
+            // Reported with this event.
+            self.own = 0;
+        } else {
             self.walk.leave();
         }
-        // Reported with this event, or with the next one that [`Self::look`] finds.
-        self.lost = 0;
+        // What another reader tells of comes with the event that it has taken, or again with the next one that
+        // [`Self::look`] finds.
+        self.lost = self.own;
         taken
     }
 }
