@@ -231,7 +231,8 @@ impl Share {
         else {
             return Ok(());
         };
-        let leaf = cpu.exits(at.inst, &record)?;
+        // What was missed in between may have been the exit, and this that of a later call.
+        let leaf = cpu.exits(at.inst, &record)? && cpu.missed == 0;
         let seen = SeenEvent {
             cpu: cpu.cpu,
             stamp: entry.stamp,
