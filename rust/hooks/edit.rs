@@ -106,14 +106,19 @@ impl Edit {
     ///
     /// `ENOMEM`, and those of [`list::current`].
     pub(crate) fn of(filter: &FunctionFilter, kind: FilterKind) -> Result<Self> {
-        let lines = match filter.selections.lock().of(kind) {
-            Some(selection) => Some(Lines::of(selection)?),
-            None => None,
+        let (lines, has_lost) = match filter.selections.lock().of(kind) {
+            Some(selection) => {
+                let lines = Lines::of(selection)?;
+                // The module of the others is going.
+                let has_lost = marks::count(&lines.marks) < selection.len() as u64;
+                (Some(lines), has_lost)
+            }
+            None => (None, false),
         };
         Ok(Self {
             kind,
             lines,
-            has_lost: false,
+            has_lost,
         })
     }
 
