@@ -93,7 +93,11 @@ impl MapPort for Kernel {
 
     #[inline(always)]
     fn take(word: &SharedU64) -> u64 {
-        word.take()
+        match word.load() {
+            // Without a locked instruction: that of an event whose first one has not come.
+            0 => 0,
+            _ => word.take(),
+        }
     }
 }
 
