@@ -294,7 +294,8 @@ fn put_number(file: &EventFile, number: u64, exit: Exit) {
     };
     record::fill_number(number, reserved.bytes());
     if reserved.is_final() {
-        // What follows it leads to no other event, so that the end of it is the last jump.
+        // The end of it is the last jump: what follows leads to no event but those of a user stack, of which a CPU takes
+        // one at a time.
         nested.leave(reserved.pin());
         return reserved.commit();
     }
