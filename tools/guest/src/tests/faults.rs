@@ -14,7 +14,6 @@ use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
-use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -27,7 +26,6 @@ pub const TESTS: &[Test] = &[
     test("faults.events", 240, events),
     test("faults.reads", 240, reads),
     exact("faults.consumed", 120, consumed),
-    test("faults.shared", 120, shared),
     test("faults.mapping", 120, mapping),
     test("faults.module", 280, load_module),
     test("faults.sample_module", 240, sample_module),
@@ -410,55 +408,6 @@ fn consumed(context: &Context) -> Check {
         )?;
         ensure!(tally.refused > 0, "{file}: {tally:?}");
     }
-    own.remove()
-}
-
-/// A reader that shares the events: after ENOMEM it gets each line whole and once, and is told of all that it missed.
-fn shared(context: &Context) -> Check {
-    const EVENTS: usize = 1000;
-    if !context.is_rtracefs() {
-        skip!("tracefs has one reader");
-    }
-    let faults = Faults::new()?;
-    let own = Instance::new(&context.root, "rtg-faults")?;
-    sys::pin_to(0);
-    own.set("buffer_size_kb", "16")?;
-    own.set("options/pipe-share", "1")?;
-    let path = own.file("trace_pipe");
-    // It misses what is overwritten before it reads.
-    let late_reader = || -> Check<File> {
-        own.clear()?;
-        let reader = open(&path, false, sys::O_NONBLOCK).map_err(|e| format!("open: {e}"))?;
-        for i in 0..EVENTS {
-            own.set("trace_marker", &format!("marker {i:04}"))?;
-        }
-        Ok(reader)
-    };
-    let reader = RefCell::new(late_reader()?);
-    // Its pages are there before an allocation fails.
-    let buffer = RefCell::new(vec![1u8; 1 << 16]);
-    let read = || -> Op<usize> { Ok((&*reader.borrow()).read(&mut buffer.borrow_mut())?) };
-    let tally = faults.exhaust("a shared trace_pipe", &read, |result| {
-        let n = match result {
-            Ok(n) => n,
-            Err(_) => read().map_err(|e| format!("again: {e}"))?,
-        };
-        let text = String::from_utf8_lossy(&buffer.borrow()[..n]).into_owned();
-        let trace = own.get("trace")?;
-        let kept: Vec<_> = trace
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .collect();
-        let lost = format!("CPU:0 [LOST {} EVENTS]", EVENTS - kept.len());
-        ensure!(
-            text.lines().eq([&*lost].into_iter().chain(kept)),
-            "{text:?}, not {lost} and {trace:?}"
-        );
-        reader.replace(late_reader()?);
-        Ok(())
-    })?;
-    ensure!(tally.refused > 0, "{tally:?}");
-    drop(reader);
     own.remove()
 }
 
