@@ -366,4 +366,13 @@ impl<C: Checker> MapPort for Machine<C> {
     fn parts<'a, T: 'a>(parts: &'a Vec<T>) -> impl Iterator<Item = &'a T> {
         parts.iter()
     }
+    /// As the kernel's, which loads it first: a variable that is not set stays as it is.
+    fn take(word: &Word<C>) -> u64 {
+        loop {
+            let value = word.load();
+            if value == 0 || word.cas(value, 0) {
+                return value;
+            }
+        }
+    }
 }
