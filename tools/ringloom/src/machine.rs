@@ -366,7 +366,7 @@ impl<C: Checker> MapPort for Machine<C> {
     fn parts<'a, T: 'a>(parts: &'a Vec<T>) -> impl Iterator<Item = &'a T> {
         parts.iter()
     }
-    /// As the kernel's, which loads it first: a variable that is not set stays as it is.
+    /// As that of the kernel, that looks first: a 0 is not exchanged for another.
     fn take(word: &Word<C>) -> u64 {
         loop {
             let value = word.load();
