@@ -29,6 +29,8 @@ use crate::{
         Effect,
         EventFile,
         Hit,
+        LightEffect,
+        LightEnd,
         WANT_ROOM, //
     }, //
 };
@@ -173,15 +175,15 @@ impl Effect for GrowingCounter {
         true
     }
 
-    fn is_light(&self) -> bool {
-        self.counter.is_light()
+    fn light_end(&self) -> Option<LightEnd> {
+        self.counter.light_end().map(|_| LightEnd::of(self))
     }
 
     fn needs_callers(&self) -> bool {
         self.counter.needs_callers()
     }
 
-    // As a part of `end_lightly`, where it is called most.
+    // As a part of its `LightEnd`, where it is called most.
     #[inline(always)]
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         self.counter.act_lightly(file, record, pin);
@@ -197,6 +199,8 @@ impl Effect for GrowingCounter {
         self.look(hit.file);
     }
 }
+
+impl LightEffect for GrowingCounter {}
 
 /// Returns what counts events as `counter` does, in `counts` that grow.
 ///

@@ -24,7 +24,9 @@ use crate::{
         EventFile,
         Exit,
         FilledRecord,
-        Hit, //
+        Hit,
+        LightEffect,
+        LightEnd, //
     }, //
 };
 
@@ -90,6 +92,9 @@ pub(super) trait NearCounter: Send + Sync {
 /// Where [`Self::words_end`] says so, no word that ends after it is read by [`Self::count_first`] and by
 /// [`NearCounter::count_near`] of [`Self::near`].
 pub(super) unsafe trait FirstCounter: Send + Sync {
+    /// Whether a record's number of the task is read.
+    const READS_TASK: bool = true;
+
     /// What counts the others.
     type Near: NearCounter;
 
@@ -131,7 +136,7 @@ fn act_nearby<N: NearCounter>(
 
 /// Does so for an event that it ends.
 #[inline(never)]
-fn end_nearby<N: NearCounter>(near: &N, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+fn end_nearby<N: NearCounter>(file: &EventFile, record: scratch::Record<'_>, near: &N, exit: Exit) {
     act_nearby(near, file, record.to_read(), exit.pin());
     commit_counted(file, record, exit);
 }
@@ -167,23 +172,14 @@ impl<C: FirstCounter> Effect for QuickEffect<C> {
         true
     }
 
-    fn is_light(&self) -> bool {
-        true
+    fn light_end(&self) -> Option<LightEnd> {
+        Some(LightEnd::of(self))
     }
 
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         let read = RecordOf::<C>::beside(record);
         if self.0.count_first(file, read, pin).is_none() {
             act_nearby(self.0.near(), file, record, pin);
-        }
-    }
-
-    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        let read = RecordOf::<C>::beside(record.to_read());
-        let counted = self.0.count_first(file, read, exit.pin());
-        match counted {
-            Some(()) => commit_counted(file, record, exit),
-            None => end_nearby(self.0.near(), file, record, exit),
         }
     }
 
@@ -210,5 +206,19 @@ impl<C: FirstCounter> Effect for QuickEffect<C> {
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         self.0.near().counter().act(hit, record);
+    }
+}
+
+impl<C: FirstCounter> LightEffect for QuickEffect<C> {
+    const READS_TASK: bool = C::READS_TASK;
+
+    #[inline(always)]
+    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+        let read = RecordOf::<C>::beside(record.to_read());
+        let counted = self.0.count_first(file, read, exit.pin());
+        match counted {
+            Some(()) => commit_counted(file, record, exit),
+            None => end_nearby(file, record, self.0.near(), exit),
+        }
     }
 }

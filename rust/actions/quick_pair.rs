@@ -48,7 +48,9 @@ use crate::{
         Effect,
         EventFile,
         Exit,
-        Hit, //
+        Hit,
+        LightEffect,
+        LightEnd, //
     },
     sources::synthetic::SyntheticEvent, //
 };
@@ -146,10 +148,10 @@ impl<const TASK: bool, const STEPS: u8> PairCounter<TASK, STEPS> {
 /// Records the synthetic event, and ends the event that led to it, which may be recorded as well.
 #[inline(never)]
 fn end_both(
-    synthetic: &SyntheticEvent,
-    number: u64,
     file: &EventFile,
     record: scratch::Record<'_>,
+    synthetic: &SyntheticEvent,
+    number: u64,
     exit: Exit,
 ) {
     synthetic.write_number(number, Exit::begin());
@@ -159,9 +161,9 @@ fn end_both(
 /// Counts an event as any other, and ends it.
 #[inline(never)]
 fn end_by_rest(
-    rest: &QuickEffect<PairRest>,
     file: &EventFile,
     record: scratch::Record<'_>,
+    rest: &QuickEffect<PairRest>,
     exit: Exit,
 ) {
     rest.end_lightly(file, record, exit);
@@ -183,8 +185,8 @@ impl<const TASK: bool, const STEPS: u8> Effect for PairCounter<TASK, STEPS> {
         true
     }
 
-    fn is_light(&self) -> bool {
-        true
+    fn light_end(&self) -> Option<LightEnd> {
+        Some(LightEnd::of(self))
     }
 
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
@@ -198,6 +200,17 @@ impl<const TASK: bool, const STEPS: u8> Effect for PairCounter<TASK, STEPS> {
         }
     }
 
+    fn miss(&self, pin: &CpuPin) {
+        self.0.rest.miss(pin);
+    }
+
+    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
+        self.0.rest.act(hit, record);
+    }
+}
+
+impl<const TASK: bool, const STEPS: u8> LightEffect for PairCounter<TASK, STEPS> {
+    #[inline(always)]
     fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
         let synthetic = &self.0.synthetic;
         match self.count(file, record.to_read(), exit.pin()) {
@@ -206,18 +219,10 @@ impl<const TASK: bool, const STEPS: u8> Effect for PairCounter<TASK, STEPS> {
                 record.end();
                 synthetic.write_number(number, exit);
             }
-            PairOutcome::Counted(number) => end_both(synthetic, number, file, record, exit),
+            PairOutcome::Counted(number) => end_both(file, record, synthetic, number, exit),
             PairOutcome::Unmatched => commit_counted(file, record, exit),
-            PairOutcome::Undone => end_by_rest(&self.0.rest, file, record, exit),
+            PairOutcome::Undone => end_by_rest(file, record, &self.0.rest, exit),
         }
-    }
-
-    fn miss(&self, pin: &CpuPin) {
-        self.0.rest.miss(pin);
-    }
-
-    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.0.rest.act(hit, record);
     }
 }
 

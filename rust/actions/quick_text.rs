@@ -232,6 +232,9 @@ impl<K: QuickText, const VALUES: usize> NearCounter for TextCounter<K, VALUES> {
 
 // SAFETY: There is no `words_end`: nothing is promised of words.
 unsafe impl<K: QuickText, const VALUES: usize> FirstCounter for TextCounter<K, VALUES> {
+    /// The values may be that.
+    const READS_TASK: bool = VALUES != 0;
+
     type Near = Self;
 
     fn near(&self) -> &Self {

@@ -24,6 +24,7 @@ mod fs_context;
 pub(crate) mod function_hook;
 pub(crate) mod global;
 pub(crate) mod grace;
+pub(crate) mod grace_either;
 pub(crate) mod grace_places;
 pub(crate) mod grace_ref;
 pub(crate) mod graph_hook;

@@ -350,7 +350,7 @@ impl<'a> RecordToRead<'a> {
     pub(crate) fn ended_text(self, place: u32) -> Option<[u64; 2]> {
         let (at, len) = ((place & 0xffff) as usize, (place >> 16) as usize);
         let end = at.wrapping_add(len);
-        if len == 0 || end > self.len() {
+        if len == 0 || !self.reaches(end) {
             return None;
         }
         let last = with_exposed_provenance::<u8>(self.0.addr().wrapping_add(end).wrapping_sub(1));
@@ -368,12 +368,31 @@ impl<'a> RecordToRead<'a> {
         Some(words.map(|at| self.word(at)))
     }
 
+    /// Returns its size.
+    #[inline(always)]
+    fn size(self) -> PackedSize {
+        // INVARIANT: It is the address of one. This one is gone before the borrow ends, and changes nothing.
+        Record(self.0.cast_mut(), PhantomData::<&'a ScratchPlace>).size()
+    }
+
     /// Returns the number of its bytes.
     #[inline(always)]
     fn len(self) -> usize {
-        // INVARIANT: It is the address of one. This one is gone before the borrow ends, and changes nothing.
-        let place = Record(self.0.cast_mut(), PhantomData::<&'a ScratchPlace>);
-        place.size().payload()
+        self.size().payload()
+    }
+
+    /// Returns whether it has so many bytes.
+    #[inline(always)]
+    fn reaches(self, end: usize) -> bool {
+        let size = self.size();
+        match size.unusual_payload() {
+            None => end <= size.payload(),
+            Some(len) => {
+                // The compiler is not to choose one of two numbers and compare then: that is longer for both.
+                barrier();
+                end <= len
+            }
+        }
     }
 
     /// Returns its bytes.

@@ -116,6 +116,17 @@ impl LocalU64 {
 }
 
 impl SharedU64 {
+    /// Returns whether each bit of the word is set, by one instruction that loads it as well.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        // SAFETY: It compares the word, which exists while it is borrowed.
+        unsafe {
+            asm!("cmp qword ptr [{p}], -1", "jne {no}", p = in(reg) self.0 .0.get(),
+                no = label { return false }, options(nostack, readonly))
+        };
+        true
+    }
+
     /// Returns a word that holds 0, for statics.
     pub(crate) const fn zero() -> Self {
         Self::of(0)

@@ -49,6 +49,7 @@ use crate::{
     },
     kapi::{
         clock,
+        grace_either::Either,
         percpu::PinRef,
         scratch, //
     }, //
@@ -148,8 +149,10 @@ pub(super) unsafe extern "C" fn commit_marked(
     }
     // SAFETY: The token says that the record is beside the ring, and the probe has filled it.
     let record = unsafe { scratch::Record::filled(entry) };
-    let Some(filter) = file.gate_filter() else {
-        return commit_ungated(file, record, exit);
+    let filter = match file.gate() {
+        Either::First(filter) => filter,
+        Either::Second(trigger) => return commit_light(file, record, trigger, exit),
+        Either::None => return commit_ungated(file, record, exit),
     };
     if !filter.may_match(&record) {
         record.end();
@@ -161,13 +164,10 @@ pub(super) unsafe extern "C" fn commit_marked(
     commit_wanted(file, record, exit);
 }
 
-/// Goes on with what was filled beside the ring, of a file without a filter to ask first: it has triggers,
+/// Goes on with what was filled beside the ring, of a file that nothing is asked for first: it has triggers,
 /// or its filter was taken away a moment ago and everything is wanted.
 #[inline(never)]
 extern "C" fn commit_ungated(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-    if let Some(trigger) = file.light_trigger() {
-        return commit_light(file, record, trigger, exit);
-    }
     let Some(filter) = file.sole_filter() else {
         return commit_triggered(file, record, exit);
     };

@@ -30,6 +30,10 @@ use crate::{
     },
     kapi::{
         clock,
+        grace_either::{
+            Either,
+            GraceEither, //
+        },
         grace_ref::GraceRef,
         percpu::{
             CpuPin,
@@ -99,13 +103,12 @@ pub(crate) struct EventFile {
     pub(super) base: Base,
     /// None when everything is recorded.
     filter: GraceRef<Filter>,
-    /// The same, where a record can end by the filter alone: none when there are triggers.
-    gate_filter: GraceRef<Filter>,
+    /// What is asked first about a record beside the ring: the filter, if there are no triggers; or the only trigger, if
+    /// it acts on all records and lightly.
+    gate: GraceEither<Filter, Trigger>,
     /// None when nothing but recording follows.
     triggers: GraceRef<TriggerList>,
-    /// The only trigger, if it acts on all records and lightly.
-    light: GraceRef<Trigger>,
-    /// The same, if it needs nothing but words of the record, none of which ends after [`Self::least_size`].
+    /// The only trigger, if it acts on all records and lightly, and needs nothing but words of the record, none of which ends after [`Self::least_size`].
     in_place: GraceRef<Trigger>,
     /// The only trigger, if that needs the record.
     sole: GraceRef<Trigger>,
@@ -154,9 +157,8 @@ impl EventFile {
                 entry::OWN.saturating_add(event.source().own_depth()),
             ),
             filter: GraceRef::none(),
-            gate_filter: GraceRef::none(),
+            gate: GraceEither::none(),
             triggers: GraceRef::none(),
-            light: GraceRef::none(),
             in_place: GraceRef::none(),
             sole: GraceRef::none(),
             sole_filter: GraceRef::none(),
@@ -350,8 +352,6 @@ impl EventFile {
         // SAFETY: The caller keeps it until probes that may have got it have ended.
         unsafe { self.triggers.set(triggers) };
         let light = triggers.and_then(TriggerList::light);
-        // SAFETY: The list has it, which stays as before.
-        unsafe { self.light.set(light) };
         let fits = |end: usize| end <= self.event.size();
         let in_place = light.filter(|trigger| trigger.words_end().is_some_and(fits));
         // SAFETY: It is in the list, which stays as before.
@@ -370,13 +370,7 @@ impl EventFile {
         self.triggers.get()
     }
 
-    /// Returns the only trigger, if it acts on all records and lightly.
-    #[inline(always)]
-    pub(super) fn light_trigger(&self) -> Option<&Trigger> {
-        self.light.get()
-    }
-
-    /// Returns the same, if it looks at records in the ring.
+    /// Returns the only trigger, if it looks at records in the ring.
     #[inline(always)]
     pub(super) fn trigger_in_place(&self) -> Option<&Trigger> {
         self.in_place.get()
@@ -418,10 +412,14 @@ impl EventFile {
     fn update(&self) {
         // What is off and needed by no trigger any more is about to be detached.
         let triggered = self.has_triggers() || self.is_soft() || self.is_off();
-        let gate = self.filter.get().filter(|_| !triggered);
-        // SAFETY: The caller of `set_filter` keeps it until another one was set, which comes here, too, and
-        // until probes that may have got it have ended.
-        unsafe { self.gate_filter.set(gate) };
+        let gate = match (self.triggers().and_then(TriggerList::light), self.filter()) {
+            (Some(light), _) => Either::Second(light),
+            (None, Some(filter)) if !triggered => Either::First(filter),
+            _ => Either::None,
+        };
+        // SAFETY: The caller of `set_filter` and that of `set_triggers`, whose list has the trigger, keep it until another
+        // one was set, which comes here, too, and until probes that may have got it have ended.
+        unsafe { self.gate.set(gate) };
         let places = |other| scratch::Places::get().map_or(other, scratch::Places::word);
         let chosen = match (self.filter.is_none(), self.pids.is_none()) {
             (true, true) if !self.in_place.is_none() && !self.is_off() => IN_PLACE,
@@ -466,10 +464,11 @@ impl EventFile {
         self.filter.get()
     }
 
-    /// Returns the filter, where a record can end by it alone.
+    /// Returns what is asked first about a record beside the ring: the filter, where that can end by it alone; or the
+    /// only trigger, if it acts on all records and lightly.
     #[inline(always)]
-    pub(super) fn gate_filter(&self) -> Option<&Filter> {
-        self.gate_filter.get()
+    pub(super) fn gate(&self) -> Either<'_, Filter, Trigger> {
+        self.gate.get()
     }
 
     /// Records `record`, which is whole. Returns whether it was recorded. Any context.

@@ -25,8 +25,8 @@
 //! - `profile`: those that count calls and measure their times.
 //! - `commands`: what is done when functions are called; `times_left`: how often.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
-//! - `trigger`, `triggered`: what an event does besides being recorded; `in_place`: triggers that look at records in
-//!   the ring; `follower`: what follows one.
+//! - `trigger`, `triggered`: what an event does besides being recorded; `light`: the end of one that needs no more;
+//!   `in_place`: triggers that look at records in the ring; `follower`: what follows one.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
 
 #![allow(improper_ctypes_definitions, reason = "see `fastcall`")]
@@ -54,6 +54,7 @@ mod graph_rules;
 mod idle;
 mod in_place;
 mod kept_watch;
+mod light;
 mod manner;
 mod only;
 mod pids;
@@ -122,6 +123,10 @@ pub(crate) use self::{
     idle::IdleRepeats,
     in_place::FilledRecord,
     kept_watch::KeptWatch,
+    light::{
+        LightEffect,
+        LightEnd, //
+    },
     manner::{
         Manner,
         Nesting,

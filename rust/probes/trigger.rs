@@ -8,7 +8,7 @@
 
 use super::{
     in_place::FilledRecord,
-    triggered::commit_counted,
+    light::LightEnd,
     EventFile,
     Exit,
     Filter,
@@ -50,20 +50,14 @@ pub(crate) trait Effect: Send + Sync {
         true
     }
 
-    /// Returns whether it does nothing but what [`Self::act_lightly`] does as well.
-    fn is_light(&self) -> bool {
-        false
+    /// Returns what ends events by it, if it does nothing but what [`Self::act_lightly`] does as well.
+    fn light_end(&self) -> Option<LightEnd> {
+        None
     }
 
-    /// Does it, for a record beside the ring that has no common fields but the number of the task. Called only if
-    /// [`Self::is_light`].
+    /// Does it, for a record beside the ring that has no common fields but the number of the task. Called only if there
+    /// is [`Self::light_end`].
     fn act_lightly(&self, _file: &EventFile, _record: scratch::RecordToRead<'_>, _pin: PinRef<'_>) {
-    }
-
-    /// Does the same, and ends the event. Called only if [`Self::is_light`].
-    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        self.act_lightly(file, record.to_read(), exit.pin());
-        commit_counted(file, record, exit);
     }
 
     /// Returns whether it looks for the callers of the probe.
@@ -71,8 +65,8 @@ pub(crate) trait Effect: Send + Sync {
         false
     }
 
-    /// Returns where the last word of a record ends that it needs, if it [`Self::is_light`] and needs nothing but such
-    /// words.
+    /// Returns where the last word of a record ends that it needs, if there is [`Self::light_end`] and it needs nothing but
+    /// such words.
     fn words_end(&self) -> Option<usize> {
         None
     }
@@ -103,10 +97,15 @@ pub(crate) trait Effect: Send + Sync {
 }
 
 /// A trigger of an event.
+///
+/// # Invariants
+///
+/// `end` is [`LightEnd::NONE`], or that of `effect`.
+#[repr(C)]
 pub(crate) struct Trigger {
-    effect: KBox<dyn Effect>,
-    /// How often it will still act; [`UNLIMITED`] is not counted.
+    /// How often it will still act; [`UNLIMITED`] is not counted. The first field: it is compared where it is.
     left: SharedU64,
+    effect: KBox<dyn Effect>,
     filter: Option<KBox<Filter>>,
     /// Whether it acts after the event is in the ring.
     after: bool,
@@ -118,6 +117,8 @@ pub(crate) struct Trigger {
     callers: bool,
     /// Whether it acts on all records, and lightly.
     light: bool,
+    /// What ends events by it if it does.
+    end: LightEnd,
 }
 
 impl Trigger {
@@ -128,9 +129,14 @@ impl Trigger {
         filter: Option<KBox<Filter>>,
         after: bool,
     ) -> Self {
+        let light = effect
+            .light_end()
+            .filter(|end| filter.is_none() && end.is_of(&*effect));
+        // INVARIANT: It was just compared.
         Self {
             left: SharedWord::new(count),
-            light: filter.is_none() && effect.is_light(),
+            light: light.is_some(),
+            end: light.unwrap_or(LightEnd::NONE),
             filter,
             after,
             switches: effect.switches(),
@@ -235,7 +241,8 @@ impl Trigger {
     /// Does the same, and ends the event: the last jump of the probe.
     #[inline(always)]
     pub(super) fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        self.effect.end_lightly(file, record, exit);
+        // SAFETY: The effect is that of this trigger (invariant).
+        unsafe { self.end.end(file, record, self, exit) };
     }
 
     /// Returns where the last word of a record ends that it needs, if it needs nothing else and acts lightly.
@@ -265,7 +272,8 @@ impl Trigger {
     /// Returns whether it acts without end.
     #[inline(always)]
     pub(super) fn is_unlimited(&self) -> bool {
-        self.left.load() == UNLIMITED
+        const { assert!(UNLIMITED == u64::MAX) };
+        self.left.is_full()
     }
 
     /// Acts on a record that the filter lets through. `record` is whole. Only for one that does not

@@ -46,6 +46,7 @@ use crate::{
     kapi::{
         c,
         context,
+        grace_either::Either,
         percpu::{
             CpuPin,
             PinRef, //
@@ -202,7 +203,7 @@ pub(super) extern "C" fn commit_triggered(
 ) {
     match file.sole_trigger() {
         Some(trigger) if trigger.judges() => return commit_acting(file, record, exit),
-        Some(trigger) => return commit_sole(file, trigger, record, exit),
+        Some(trigger) => return commit_sole(file, record, trigger, exit),
         None => {}
     }
     match file.triggers() {
@@ -256,23 +257,22 @@ pub(super) extern "C" fn commit_unjudged(
 }
 
 /// The same, for a file with one trigger, which acts on all records and lightly.
-#[inline(never)]
-pub(super) extern "C" fn commit_light(
+#[inline(always)]
+pub(super) fn commit_light(
     file: &EventFile,
-    mut record: scratch::Record<'_>,
+    record: scratch::Record<'_>,
     trigger: &Trigger,
     exit: Exit,
 ) {
     if !trigger.is_unlimited() {
-        return commit_sole(file, trigger, record, exit);
+        return commit_sole(file, record, trigger, exit);
     }
-    put_pid(&mut record);
     trigger.end_lightly(file, record, exit);
 }
 
 /// Writes the one common field that triggers read which act lightly.
 #[inline(always)]
-fn put_pid(record: &mut scratch::Record<'_>) {
+pub(super) fn put_pid(record: &mut scratch::Record<'_>) {
     record.put::<PID_AT>(context::pid() as u32);
 }
 
@@ -310,8 +310,8 @@ extern "C" fn commit_rest(
 #[inline(never)]
 extern "C" fn commit_sole(
     file: &EventFile,
-    trigger: &Trigger,
     mut record: scratch::Record<'_>,
+    trigger: &Trigger,
     exit: Exit,
 ) {
     let bytes = record.bytes();
@@ -384,12 +384,12 @@ pub(super) extern "C" fn commit_refused(
 ) {
     let hit = Hit::new(exit.pin(), file);
     let mut pending = PendingTriggers::NONE;
-    match file.light_trigger().filter(|light| light.is_unlimited()) {
-        Some(trigger) => {
+    match file.gate() {
+        Either::Second(trigger) if trigger.is_unlimited() => {
             put_pid(&mut record);
             trigger.act_lightly(file, record.to_read(), exit.pin());
         }
-        None => {
+        _ => {
             fill_common(record.bytes(), file.base);
             (_, pending) = judge(&hit, record.bytes(), false);
         }

@@ -29,6 +29,8 @@ use crate::{
         Effect,
         EventFile,
         Hit,
+        LightEffect,
+        LightEnd,
         COMMON, //
     }, //
 };
@@ -125,11 +127,11 @@ pub(super) fn quick_recorder(recorder: EventRecorder) -> Result<KBox<dyn Effect>
 }
 
 impl<F: CopiedFields> Effect for QuickRecorder<F> {
-    fn is_light(&self) -> bool {
-        true
+    fn light_end(&self) -> Option<LightEnd> {
+        Some(LightEnd::of(self))
     }
 
-    // As a part of `end_lightly`, where it is called most.
+    // As a part of its `LightEnd`, where it is called most.
     #[inline(always)]
     fn act_lightly(&self, _: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         let pin = pin.pin();
@@ -154,3 +156,5 @@ impl<F: CopiedFields> Effect for QuickRecorder<F> {
         self.recorder.act(hit, record);
     }
 }
+
+impl<F: CopiedFields> LightEffect for QuickRecorder<F> {}
