@@ -35,23 +35,12 @@ impl Buffers {
         pipe: &mut PipeEnd<'_>,
         len: usize,
     ) -> Result<usize> {
-        let mut moved = 0usize;
-        while moved < len && pipe.has_room() {
-            match self.splice_one(cpu, *pos, pipe, len.saturating_sub(moved)) {
-                Ok(0) => break,
-                Ok(size) => {
-                    moved = moved.saturating_add(size);
-                    *pos = pos.saturating_add_unsigned(size as u64);
-                }
-                Err(_) if moved != 0 => break,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(moved)
+        pipe.fill(pos, len, |pos, left| self.take_image(cpu, pos, left))
     }
 
-    fn splice_one(&self, cpu: u32, pos: i64, pipe: &mut PipeEnd<'_>, len: usize) -> Result<usize> {
-        let taken = self.take_from(Buf::Live, cpu, |stays, mut reader| {
+    /// Takes a sub-buffer that writers have left, if there is one, for a reader at `pos` with room for `len` bytes.
+    fn take_image(&self, cpu: u32, pos: i64, len: usize) -> Result<Option<Pages>> {
+        self.take_from(Buf::Live, cpu, |stays, mut reader| {
             if !reader.has_unread() {
                 return Ok(None);
             }
@@ -64,13 +53,9 @@ impl Buffers {
             }
             let mut pages = Pages::new(cpu, Pages::order_of(size))?;
             match reader.take_whole(&mut pages, stays) {
-                Ok(true) => Ok(Some((pages, size))),
+                Ok(true) => Ok(Some(pages)),
                 Ok(false) | Err(BusyWriters) => Ok(None),
             }
-        })?;
-        match taken {
-            Some((pages, size)) => pipe.push(pages).map(|()| size),
-            None => Ok(0),
-        }
+        })
     }
 }

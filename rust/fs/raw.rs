@@ -27,7 +27,10 @@ use crate::{
     },
     instance::Instance,
     kapi::{
-        pages::Image,
+        pages::{
+            Image,
+            Pages, //
+        },
         pipe::PipeEnd,
         wait::Poller, //
     },
@@ -143,34 +146,17 @@ pub(super) fn splice_snapshot(
     pipe: &mut PipeEnd<'_>,
     len: usize,
 ) -> Result<usize> {
-    let mut moved = 0usize;
-    while moved < len && pipe.has_room() {
-        match splice_image(inst, cpu, *pos, pipe, len.saturating_sub(moved)) {
-            Ok(0) => break,
-            Ok(size) => {
-                moved = moved.saturating_add(size);
-                *pos = pos.saturating_add_unsigned(size as u64);
-            }
-            Err(_) if moved != 0 => break,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(moved)
+    pipe.fill(pos, len, |pos, left| take_image(inst, cpu, pos, left))
 }
 
-fn splice_image(
-    inst: &Instance,
-    cpu: u32,
-    pos: i64,
-    pipe: &mut PipeEnd<'_>,
-    len: usize,
-) -> Result<usize> {
+/// Takes an image of a sub-buffer of the snapshot, if there is one, for a reader at `pos` with room for `len` bytes.
+fn take_image(inst: &Instance, cpu: u32, pos: i64, len: usize) -> Result<Option<Pages>> {
     if inst.keeps_maximum() {
         return Err(EBUSY);
     }
     let buffers = inst.buffers();
     if !buffers.any_unread(Buf::Snapshot, CpuSel::One(cpu)) {
-        return Ok(0);
+        return Ok(None);
     }
     let size = buffers.subbuf_size();
     if len < size || (pos as u64).checked_rem(size as u64) != Some(0) {
@@ -179,11 +165,8 @@ fn splice_image(
     let mut image = Image::none();
     // Without memory nothing is taken.
     match buffers.raw_read(Buf::Snapshot, cpu, &mut image, usize::MAX)? {
-        PartialTake::Taken => {
-            // Another one if it was just changed.
-            let size = image.bytes().len();
-            pipe.push(image.into_pages()).map(|()| size)
-        }
-        PartialTake::TooShort | PartialTake::Empty => Ok(0),
+        // Of another size if that was just changed.
+        PartialTake::Taken => Ok(Some(image.into_pages())),
+        PartialTake::TooShort | PartialTake::Empty => Ok(None),
     }
 }

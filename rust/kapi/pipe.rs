@@ -38,27 +38,59 @@ impl PipeEnd<'_> {
     }
 
     /// Returns whether it takes one more buffer.
-    pub(crate) fn has_room(&self) -> bool {
+    fn has_room(&self) -> bool {
         // SAFETY: The pipe is valid and locked, or the task's own, for this value's lifetime
         // (`new`).
         unsafe { c::rt_pipe_has_room(self.pipe) }
     }
 
-    /// Moves `pages` into it.
+    /// Moves the images of sub-buffers that `take` takes into it, one after the other, up to `len` bytes. `take` gets the
+    /// file position, which goes on with each image, and how many bytes are left of `len`; it returns `None` when there
+    /// is nothing to take. Returns the number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of `take`, but none once something has moved.
+    pub(crate) fn fill(
+        &mut self,
+        pos: &mut i64,
+        len: usize,
+        mut take: impl FnMut(i64, usize) -> Result<Option<Pages>>,
+    ) -> Result<usize> {
+        let mut moved = 0usize;
+        while moved < len && self.has_room() {
+            let taken = take(*pos, len.saturating_sub(moved)).and_then(|image| match image {
+                Some(pages) => self.push(pages),
+                None => Ok(0),
+            });
+            match taken {
+                Ok(0) => break,
+                Ok(size) => {
+                    moved = moved.saturating_add(size);
+                    *pos = pos.saturating_add_unsigned(size as u64);
+                }
+                Err(_) if moved != 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Moves `pages` into it. Returns the number of bytes.
     ///
     /// # Errors
     ///
     /// `EAGAIN` without room, `EPIPE` without readers; the pages are gone.
-    pub(crate) fn push(&mut self, pages: Pages) -> Result {
-        let (base, len) = pages.into_raw();
-        let len = u32::try_from(len).map_err(|_| EINVAL)?;
+    fn push(&mut self, pages: Pages) -> Result<usize> {
+        let (base, size) = pages.into_raw();
+        let len = u32::try_from(size).map_err(|_| EINVAL)?;
         // SAFETY: The pipe is valid and locked, or the task's own (`new`); the pages were allocated
         // as one, and the reference goes with them.
         let pushed = unsafe { c::rt_pipe_push(self.pipe, base.as_ptr().cast(), len) };
         if pushed < 0 {
             return Err(Error::from_errno(pushed as i32));
         }
-        Ok(())
+        Ok(size)
     }
 }
 
