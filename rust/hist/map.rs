@@ -65,13 +65,14 @@ pub(crate) trait MapPort: Port {
         Some(())
     }
 
-    /// Stores 0, and returns what was there: of several callers one gets it. Fully ordered.
+    /// Stores 0, and returns what was there: of several callers one gets it. Fully ordered; but where 0 was, nothing is
+    /// stored.
     #[inline(always)]
     fn take(word: &Self::Shared) -> u64 {
         loop {
             let value = word.load();
             // Each failure is another one's success, or a new number.
-            if word.cas(value, 0) {
+            if value == 0 || word.cas(value, 0) {
                 return value;
             }
         }

@@ -366,13 +366,4 @@ impl<C: Checker> MapPort for Machine<C> {
     fn parts<'a, T: 'a>(parts: &'a Vec<T>) -> impl Iterator<Item = &'a T> {
         parts.iter()
     }
-    /// As that of the kernel, that looks first: a 0 is not exchanged for another.
-    fn take(word: &Word<C>) -> u64 {
-        loop {
-            let value = word.load();
-            if value == 0 || word.cas(value, 0) {
-                return value;
-            }
-        }
-    }
 }
