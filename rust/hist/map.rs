@@ -217,9 +217,29 @@ pub(crate) struct Map<P: MapPort> {
     published: P::Shared,
 }
 
-/// The hash of a key.
+/// The hash of a key. Its lower half says where the probe sequence of the key begins, its upper half is in the slot.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 pub(crate) struct KeyHash(u64);
+
+impl KeyHash {
+    /// Returns where the probe sequence begins.
+    #[inline(always)]
+    fn place(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Returns whether the slot has the half of this hash.
+    #[inline(always)]
+    fn is_in(self, slot: u64) -> bool {
+        (slot ^ self.0) >> u32::BITS == 0
+    }
+
+    /// Returns a slot with the half of this hash and an entry, by its number plus 1.
+    fn slot(self, entry: u64) -> u64 {
+        (self.0 & !u64::from(u32::MAX)) | entry
+    }
+}
 
 /// What is in the first slot of the probe sequence of a key.
 pub(crate) enum FirstSlot {
@@ -357,21 +377,15 @@ impl<P: MapPort> Map<P> {
     /// Returns the entry of a key that is in the first slot of its probe sequence.
     #[inline(always)]
     fn first(&self, key: &[u64]) -> Option<FoundEntry> {
-        let slot = self.slots.get(Self::hash(key) as usize & self.mask)?;
+        let slot = self.slots.get(Self::hash_of(key).place() & self.mask)?;
         // Acquire: pairs with the `cas` of `claim`. The key is there.
         self.named(slot.load_acquire(), key)
-    }
-
-    /// Returns the hash of a key, in all maps.
-    #[inline(always)]
-    pub(crate) fn hash_of(key: &[u64]) -> KeyHash {
-        KeyHash(Self::hash(key))
     }
 
     /// Returns what is in the first slot of the probe sequence of a key, which has this hash. Any context.
     #[inline(always)]
     pub(crate) fn first_slot(&self, key: &[u64], hash: KeyHash) -> FirstSlot {
-        let Some(slot) = self.slots.get(hash.0 as usize & self.mask) else {
+        let Some(slot) = self.slots.get(hash.place() & self.mask) else {
             return FirstSlot::Other;
         };
         // Acquire: pairs with the `cas` of `claim`. The key is there.
@@ -387,8 +401,8 @@ impl<P: MapPort> Map<P> {
     /// Returns the entry of a key that is near its place.
     #[inline(always)]
     fn near(&self, key: &[u64]) -> Option<FoundEntry> {
-        let hash = Self::hash(key);
-        let mut at = hash as usize;
+        let hash = Self::hash_of(key);
+        let mut at = hash.place();
         let end = at.wrapping_add(NEAR_SLOTS);
         while at != end {
             // Acquire: pairs with the `cas` of `claim`. The key is there.
@@ -515,8 +529,8 @@ impl<P: MapPort> Map<P> {
     /// Returns the number of one that may not be in its first slot.
     #[inline(never)]
     fn find_further(&self, key: &[u64]) -> Option<usize> {
-        let hash = Self::hash(key);
-        let mut at = hash as usize;
+        let hash = Self::hash_of(key);
+        let mut at = hash.place();
         for _ in 0..self.shape.slots() {
             let word = self.slots.get(at & self.mask)?.load_acquire();
             if word == 0 {
@@ -535,19 +549,20 @@ impl<P: MapPort> Map<P> {
         P::part(&self.cpus, cpu).drops.increment();
     }
 
+    /// Returns the hash of a key, in all maps.
     #[inline(always)]
-    fn hash(key: &[u64]) -> u64 {
-        key.iter().fold(P::seed(), |hash, word| {
+    pub(crate) fn hash_of(key: &[u64]) -> KeyHash {
+        KeyHash(key.iter().fold(P::seed(), |hash, word| {
             let product = u128::from(hash ^ word).wrapping_mul(FACTOR.into());
             (product as u64) ^ (product.wrapping_shr(64) as u64)
-        })
+        }))
     }
 
     /// Returns the entry of a key, a new one if there is none. `None` if there is no room for it.
     #[inline(always)]
     fn entry(&self, part: &Part<P>, key: &[u64], note: impl FnOnce() -> [u64; 2]) -> Option<usize> {
-        let hash = Self::hash(key);
-        let mut at = hash as usize;
+        let hash = Self::hash_of(key);
+        let mut at = hash.place();
         let end = at.wrapping_add(self.mask).wrapping_add(1);
         while at != end {
             let slot = self.slots.get(at & self.mask)?;
@@ -566,8 +581,8 @@ impl<P: MapPort> Map<P> {
 
     /// Returns the entry that a slot names, if it is that of the key.
     #[inline(always)]
-    fn found(&self, word: u64, hash: u64, key: &[u64]) -> Option<FoundEntry> {
-        if (word ^ hash) >> 32 != 0 {
+    fn found(&self, word: u64, hash: KeyHash, key: &[u64]) -> Option<FoundEntry> {
+        if !hash.is_in(word) {
             return None;
         }
         self.named(word, key)
@@ -596,7 +611,7 @@ impl<P: MapPort> Map<P> {
         part: &Part<P>,
         key: &[u64],
         note: impl FnOnce() -> [u64; 2],
-        hash: u64,
+        hash: KeyHash,
         at: usize,
     ) -> Option<usize> {
         let note = match self.shape.note_words {
@@ -630,7 +645,7 @@ impl<P: MapPort> Map<P> {
         slot: &P::Shared,
         key: &[u64],
         note: [u64; 2],
-        hash: u64,
+        hash: KeyHash,
     ) -> Claim {
         // Acquire: pairs with the `cas` of `increment`, or the second look would see what the slot was before.
         if self.published.load_acquire() >= self.shape.size as u64 {
@@ -658,7 +673,7 @@ impl<P: MapPort> Map<P> {
         slot: &P::Shared,
         key: &[u64],
         note: [u64; 2],
-        hash: u64,
+        hash: KeyHash,
     ) -> Claim {
         if spare.get() == 0 {
             match self.take_place() {
@@ -681,7 +696,7 @@ impl<P: MapPort> Map<P> {
         let notes = rest.iter().take(self.shape.note_words).zip(note);
         notes.for_each(|(word, value)| word.store(value));
         // Fully ordered: the key is there before.
-        if slot.cas(0, (hash & !u64::from(u32::MAX)) | number) {
+        if slot.cas(0, hash.slot(number)) {
             spare.set(0);
             increment(&self.published);
             return Claim::Own(entry);
