@@ -38,12 +38,9 @@
 use kapi::{
     compat::parameter,
     cpu_watch::CpuWatch,
-    kernel_btf::{
-        KernelBtf,
-        SysfsMount, //
-    },
-    kernel_tracefs::TracefsMount,
-    late::Unloading, //
+    kernel_btf::KernelBtf,
+    late::Unloading,
+    open_file::PrivateMounts, //
 };
 use kernel::prelude::*;
 use sources::RawWish;
@@ -109,10 +106,8 @@ struct Rtrace {
     _cpus: CpuWatch,
     // Modules that go take their functions out of what instances select.
     _functions: hooks::ModuleWatch,
-    // Instances read the kernel's list of functions there until they go.
-    _tracefs: TracefsMount,
-    // BTF is read there.
-    _sysfs: SysfsMount,
+    // Instances read the kernel's list of functions there until they go, and events of modules their BTF.
+    _mounts: PrivateMounts,
     _events: EventTable,
 }
 
@@ -141,7 +136,7 @@ fn forget_event(event: &'static events::Event) {
 
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        let sysfs = SysfsMount::begin()?;
+        let mounts = PrivateMounts::begin()?;
         let btf = KernelBtf::read("vmlinux")?;
         let kernel = btf.as_ref().map_err(|why| *why);
         let inline = parameter(&module_parameters::local_clock) != 0;
@@ -152,7 +147,6 @@ impl kernel::Module for Rtrace {
         let events = EventTable;
         sources::init(wish, kernel)?;
         drop(btf);
-        let tracefs = TracefsMount::begin()?;
         let cpus = CpuWatch::begin()?;
         sources::set_functions(hooks::matching);
         let instances = instance::Instances::new()?;
@@ -170,8 +164,7 @@ impl kernel::Module for Rtrace {
             _fs: fs::register()?,
             _instances: instances,
             _cpus: cpus,
-            _tracefs: tracefs,
-            _sysfs: sysfs,
+            _mounts: mounts,
             _events: events,
         })
     }

@@ -2,16 +2,13 @@
 
 //! The BTF of the running kernel and of its modules.
 //!
-//! The kernel shows it as files in `kernel/btf` of sysfs. They are read by a mount that no user sees, whatever the root
-//! folder of the caller has, if it has one: a task that ends has none. Process context only.
-//!
-//! Lock: [`MOUNT`]; inside it are only the kernel's.
+//! The kernel shows it as files in `kernel/btf` of sysfs. Process context only.
 
 use super::{
     c,
     open_file::{
         self,
-        OwnMount, //
+        KernelTree, //
     }, //
 };
 use crate::event::btf::{
@@ -27,32 +24,6 @@ use kernel::{
 
 /// Longer is not believed; that of a large kernel has 6 MB.
 const MOST: usize = 64 << 20;
-
-crate::kapi::global::global_mutex! {
-    static MOUNT: Mutex<Option<OwnMount>> = None;
-}
-
-/// The files of BTF can be read while this exists.
-pub(crate) struct SysfsMount(());
-
-impl SysfsMount {
-    /// Mounts sysfs, if the kernel has it. One at a time, by a task that does not end.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn begin() -> Result<Self> {
-        *MOUNT.lock() = open_file::if_there(c::rt_sysfs_mount().owned())?;
-        Ok(Self(()))
-    }
-}
-
-impl Drop for SysfsMount {
-    fn drop(&mut self) {
-        let mount = MOUNT.lock().take();
-        drop(mount);
-    }
-}
 
 /// Why there is no BTF.
 #[derive(Clone, Copy)]
@@ -142,8 +113,7 @@ impl ModuleBtf {
 }
 
 fn read_file(path: &CStr) -> Result<KVVec<u8>> {
-    // Not locked while it is read: the file keeps the mount.
-    let open = open_file::open(MOUNT.lock().as_deref(), path)?;
+    let open = open_file::open(KernelTree::Sysfs, path)?;
     // A stale size would only make the reading stop early.
     let size = usize::try_from(c::rt_file_size(&open))?;
     if size == 0 || size > MOST {

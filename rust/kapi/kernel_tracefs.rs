@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Texts of the kernel's own tracefs, read by a mount that no user sees.
+//! Texts of the kernel's own tracefs.
 //!
 //! The list of the functions that can be traced is there and nowhere else, in the order that programs
-//! count on. Process context.
-//!
-//! The mount is there as long as the module. A file that its program leaves open is closed when the task has no
-//! namespaces any more, and what it has written last may ask for the list then: no mount can be made there.
-//!
-//! Lock: [`MOUNT`]; inside it are only the kernel's.
+//! count on. What a program has written last to a file that it leaves open may ask for it when the task ends. Process
+//! context.
 
 use super::{
     c,
     open_file::{
         self,
-        OwnMount, //
+        KernelTree, //
     }, //
 };
 use kernel::prelude::*;
@@ -24,32 +20,6 @@ const PIECE: usize = 64 << 10;
 /// A longer text is not believed; the list of functions has 3 MB.
 const MOST: usize = 64 << 20;
 
-crate::kapi::global::global_mutex! {
-    static MOUNT: Mutex<Option<OwnMount>> = None;
-}
-
-/// Texts of the kernel's tracefs can be read while this exists.
-pub(crate) struct TracefsMount(());
-
-impl TracefsMount {
-    /// Mounts it, if the kernel has it. One at a time, by a task that does not end.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn begin() -> Result<Self> {
-        *MOUNT.lock() = open_file::if_there(c::rt_tracefs_mount().owned())?;
-        Ok(Self(()))
-    }
-}
-
-impl Drop for TracefsMount {
-    fn drop(&mut self) {
-        let mount = MOUNT.lock().take();
-        drop(mount);
-    }
-}
-
 /// Returns the text of the file `name` in the root of the kernel's tracefs.
 ///
 /// # Errors
@@ -57,8 +27,7 @@ impl Drop for TracefsMount {
 /// `ENODEV` when the kernel has no tracefs, `ENOENT` when it has no such file, `EPERM` when it is locked down, `ENOMEM`,
 /// `EINVAL` for a file that has no text, `EFBIG`, and those of the file itself.
 pub(crate) fn read(name: &CStr) -> Result<KVVec<u8>> {
-    let mount = MOUNT.lock();
-    let file = open_file::open(mount.as_deref(), name)?;
+    let file = open_file::open(KernelTree::Tracefs, name)?;
     let mut piece = KVVec::from_elem(0u8, PIECE, GFP_KERNEL)?;
     let mut text = KVVec::new();
     let mut position = 0;

@@ -48,7 +48,7 @@ pub(crate) mod module_notifier;
 mod mount;
 pub(crate) mod nesting;
 pub(crate) mod noise;
-mod open_file;
+pub(crate) mod open_file;
 mod own_word;
 pub(crate) mod pages;
 pub(crate) mod percpu;
