@@ -113,13 +113,13 @@ impl QuickLoad {
     #[inline(always)]
     pub(super) fn read<const STEPS: u8>(&self, record: RecordWords<'_>, env: &QuickEnv) -> u64 {
         match self.word.step {
-            WordStep::Cpu if STEPS == WITH_STEPS || STEPS == WITH_TIME => return env.cpu.into(),
+            WordStep::Cpu if STEPS >= WITH_STEPS => return env.cpu.into(),
             WordStep::Time if STEPS == WITH_TIME => return env.time,
             _ => {}
         }
         let number = self.word.number(record.word(self.at));
         match self.word.step {
-            WordStep::Log2 if STEPS == WITH_STEPS || STEPS == WITH_TIME => log2(number),
+            WordStep::Log2 if STEPS >= WITH_STEPS => log2(number),
             _ => number,
         }
     }
@@ -150,14 +150,14 @@ impl QuickLoad {
 
 /// Words as they are.
 pub(super) const PLAIN: u8 = 0;
-/// Also those after a step, and the CPU.
-const WITH_STEPS: u8 = 1;
-/// Also the time.
-pub(super) const WITH_TIME: u8 = 2;
 /// Words as they are, but for variables, which are the time in the unit of the clock.
-pub(super) const TIMES: u8 = 3;
+pub(super) const TIMES: u8 = 1;
 /// The same, in microseconds.
-pub(super) const TIMES_IN_USECS: u8 = 4;
+pub(super) const TIMES_IN_USECS: u8 = 2;
+/// Words as they are, those after a step, and the CPU; so do all that follow.
+const WITH_STEPS: u8 = 3;
+/// The same, and the time.
+pub(super) const WITH_TIME: u8 = 4;
 
 /// How the time is read for events of a plan.
 #[derive(Clone, Copy)]
@@ -252,17 +252,16 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
         Iterator::chain(Iterator::chain(self.keys.iter(), &self.values), variables)
     }
 
-    /// Returns which steps they need.
+    /// Returns whether the variables are the time, and the other numbers words as they are.
+    fn are_times(&self) -> bool {
+        let mut others = Iterator::chain(self.keys.iter(), &self.values);
+        let mut variables = self.variables.iter().map(|(_, load)| load);
+        variables.all(QuickLoad::is_time) && others.all(QuickLoad::is_plain)
+    }
+
+    /// Returns which steps any of them needs.
     fn steps(&self) -> u8 {
-        let most = |loads: &mut dyn Iterator<Item = &QuickLoad>| {
-            loads.map(QuickLoad::steps).fold(PLAIN, u8::max)
-        };
-        let are_times = self.variables.iter().all(|(_, load)| load.is_time());
-        let rest = most(&mut Iterator::chain(self.keys.iter(), &self.values));
-        match rest == PLAIN && are_times && VARIABLES == 1 {
-            true => self.clock.times(),
-            false => most(&mut self.all()),
-        }
+        self.all().map(QuickLoad::steps).fold(PLAIN, u8::max)
     }
 
     /// Returns where the last word ends that they are read from, or the first one of a record.
@@ -406,16 +405,17 @@ pub(super) fn quick_counter<const KEYS: usize, const VALUES: usize, const VARIAB
         variables,
         counter,
     };
-    let steps = numbers.steps();
-    if VARIABLES == 1 && steps >= TIMES {
-        return match (numbers.are_by_task(), steps) {
+    let is_by_task = numbers.are_by_task();
+    // Nothing of this is compiled for histograms without a variable.
+    if VARIABLES == 1 && numbers.are_times() {
+        return match (is_by_task, numbers.clock.times()) {
             (false, TIMES) => numbers.boxed::<false, TIMES>(),
             (false, _) => numbers.boxed::<false, TIMES_IN_USECS>(),
             (true, TIMES) => numbers.boxed::<true, TIMES>(),
             (true, _) => numbers.boxed::<true, TIMES_IN_USECS>(),
         };
     }
-    match (numbers.are_by_task(), steps) {
+    match (is_by_task, numbers.steps()) {
         (false, PLAIN) => numbers.boxed::<false, PLAIN>(),
         (false, WITH_STEPS) => numbers.boxed::<false, WITH_STEPS>(),
         (false, _) => numbers.boxed::<false, WITH_TIME>(),
