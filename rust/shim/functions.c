@@ -21,8 +21,12 @@
 struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry)
 {
 	struct path path = { .mnt = mount, .dentry = dentry };
+	struct file *file;
 
-	return dentry_open(&path, O_RDONLY, current_cred());
+	/* A security module may let the caller open only what has a path for it. */
+	scoped_with_kernel_creds()
+		file = dentry_open(&path, O_RDONLY, current_cred());
+	return file;
 }
 
 unsigned long rt_task_stack(void)
@@ -187,6 +191,7 @@ ssize_t rt_seq_read(struct file *file, struct rt_room room, loff_t *pos)
 	init_sync_kiocb(&kiocb, file);
 	kiocb.ki_pos = *pos;
 	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, room.len);
+	/* It asks no security module, unlike kernel_read(). */
 	ret = seq_read_iter(&kiocb, &iter);
 	*pos = kiocb.ki_pos;
 	return ret;

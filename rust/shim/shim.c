@@ -162,7 +162,11 @@ loff_t rt_file_size(const struct file *file)
 
 long rt_file_read(struct file *file, loff_t at, struct rt_room room)
 {
-	return kernel_read(file, room.first, room.len, &at);
+	long ret;
+
+	scoped_with_kernel_creds()
+		ret = kernel_read(file, room.first, room.len, &at);
+	return ret;
 }
 
 struct page *rt_page_of(const void *address)

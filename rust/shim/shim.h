@@ -108,7 +108,10 @@ void rt_interrupt_others(void);
 
 /* Inline: the size of an open file. */
 loff_t rt_file_size(const struct file *file);
-/* Reads an open file from `at` on. Returns how many bytes it had there, or an error. */
+/*
+ * Reads an open file from `at` on, as the kernel itself. Returns how many bytes it had
+ * there, or an error.
+ */
 long rt_file_read(struct file *file, loff_t at, struct rt_room room);
 
 /* A macro: the page that an address of allocated memory is in. */

@@ -15,6 +15,7 @@
 mod check;
 mod absent;
 mod align;
+mod apparmor;
 mod bench;
 mod callers;
 mod calls;

@@ -2,10 +2,12 @@
 
 //! Who calls matters when a file is opened, and not afterwards: root without capabilities, a
 //! descriptor that was passed on, root of a namespace that is root of the machine, an owner of
-//! `instances`, a lockdown for integrity.
+//! `instances`, a profile of AppArmor, a lockdown for integrity.
 
+use super::dynamic::need_types;
 use super::files;
 use super::{pair, test, Test};
+use crate::apparmor::Profile;
 use crate::callers;
 use crate::check::{joined, Check, Report};
 use crate::errno::*;
@@ -26,6 +28,7 @@ pub const TESTS: &[Test] = &[
     test("security.passed_on", 30, passed_on),
     test("security.namespace_of_root", 30, namespace_of_root),
     test("security.owner_of_instances", 30, owner_of_instances),
+    test("security.profile", 30, profile),
 ];
 
 /// Goes before the last test, which makes the machine stricter still.
@@ -230,6 +233,35 @@ fn owner_of_instances(context: &Context) -> Check {
         .map_err(|e| format!("chmod: {e}"))?;
     checked?;
     own.remove()
+}
+
+/// What a file tells or needs of the kernel's own files is there for a caller that may open no file but by its path: it
+/// is not the caller who opens those.
+fn profile(context: &Context) -> Check {
+    need_types()?;
+    let own = Tree::at(&context.root);
+    if !own.exists("touched_functions") {
+        skip!("this kernel traces no functions");
+    }
+    let Some(profile) = Profile::load()? else {
+        skip!("this kernel has no AppArmor");
+    };
+    let (obeyed, list, defined) = apart(|| {
+        profile.enter().map_err(|e| format!("changeprofile: {e}"))?;
+        let obeyed = std::fs::read_to_string("/proc/thread-self/attr/apparmor/current");
+        let list = own.read_bytes("touched_functions").map(drop);
+        // The name of a parameter is in BTF.
+        let line = b"p:profile/number __task_pid_nr_ns type";
+        let defined = own.write("dynamic_events", line).map(drop);
+        Ok((obeyed.unwrap_or_default(), list, defined))
+    })?;
+    if defined.is_ok() {
+        own.set("dynamic_events", "-:profile/number")?;
+    }
+    own.empty("error_log")?;
+    ensure_eq!(obeyed.trim(), "rtguest (enforce)", "the profile");
+    ensure_eq!((list, defined), (Ok(()), Ok(())), "the list, a definition");
+    Ok(())
 }
 
 /// A lockdown for integrity forbids nothing here, as in tracefs: what is shown cannot change the kernel.
