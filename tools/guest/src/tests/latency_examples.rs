@@ -16,7 +16,7 @@ use crate::using;
 use crate::Context;
 
 pub const TESTS: &[Test] = &[
-    test("latencies.explained", 120, explained),
+    test("latencies.explained", 240, explained),
     test("latencies.names", 60, names),
     test("latencies.json", 60, lines_of_json),
     test("latencies.histogram", 60, histogram),
@@ -57,6 +57,38 @@ fn run(context: &Context, example: &Example, parameters: &str) -> Check<String> 
     Ok(text)
 }
 
+/// How long the CPU is held of which the longest wait tells, in microseconds.
+const HELD: u64 = 40_000;
+/// How often that wait may not be the longest one, on a machine that is busy.
+const TRIES: usize = 5;
+
+/// Returns how many microseconds of a trace the noise in a line took, if it is one of this CPU.
+fn noise_of(line: &str, cpu: usize) -> Option<u64> {
+    let (place, noise) = line.split_once("_noise: ")?;
+    // The task, the CPU with flags, when it ended.
+    let mut words = place.rsplit_once("us")?.0.split_whitespace().rev();
+    let ended: u64 = words.next()?.parse().ok()?;
+    let on = words.next()?.split(|c: char| !c.is_ascii_digit()).next()?;
+    let (_, duration) = noise.split_once(" duration ")?;
+    let duration: u64 = duration.split(' ').next()?.parse().ok()?;
+    // It may have begun before the trace.
+    (on.parse() == Ok(cpu)).then_some(ended.min(duration / 1000))
+}
+
+/// Returns why the longest wait is a longer one than that for the CPU that was held, if it is: another task of real time
+/// waited, or the same one for something else, such as an interrupt in which the host kept the CPU from running.
+fn other_wait(text: &str, cpu: usize) -> Option<String> {
+    let line_with = |part: &str| text.lines().find(|line| line.contains(part));
+    let head = line_with("# latency: ")?;
+    let wait: u64 = head.split(' ').nth(2)?.parse().ok()?;
+    let task = line_with("task: ")?;
+    let noise: u64 = text.lines().filter_map(|line| noise_of(line, cpu)).sum();
+    let is_explained = wait.saturating_sub(noise) < HELD;
+    let is_of_others = line_with("thread_noise: rtdelay/").is_none() && is_explained;
+    let is_other = wait >= HELD && (!task.contains("task: rtwoken") || is_of_others);
+    is_other.then(|| format!("{task}, {noise} us of noise in {wait} us"))
+}
+
 /// The longest wait, who waited, and what each section that was in its way took.
 fn explained(context: &Context) -> Check {
     let example = Example {
@@ -64,16 +96,24 @@ fn explained(context: &Context) -> Check {
         instances: &["late", "noise"],
         ready: ("current_tracer", "wakeup_rt"),
     };
-    let text = run(context, &example, "how=wake us=40000 count=3")?;
-    ensure!(text.starts_with("# tracer: wakeup_rt\n"), "{text}");
-    if !text.contains("task: rtwoken") {
-        // Another task of real time waited longer, on a machine that is busy.
-        skip!("another task waited: {}", text.lines().nth(4).unwrap_or(""));
+    let mut others = Vec::new();
+    for _ in 0..TRIES {
+        let text = run(context, &example, &format!("how=wake us={HELD} count=3"))?;
+        ensure!(text.starts_with("# tracer: wakeup_rt\n"), "{text}");
+        if let Some(other) = other_wait(&text, sys::online_cpus() - 1) {
+            others.push(other);
+            continue;
+        }
+        ensure!(text.contains("task: rtwoken"), "who waited: {text}");
+        let had_the_cpu = |line: &str| line.contains("thread_noise: rtdelay/");
+        ensure!(text.lines().any(had_the_cpu), "who had the CPU: {text}");
+        ensure!(text.contains("==> ["), "who got it: {text}");
+        return Ok(());
     }
-    let had_the_cpu = |line: &str| line.contains("thread_noise: rtdelay/");
-    ensure!(text.lines().any(had_the_cpu), "who had the CPU: {text}");
-    ensure!(text.contains("==> ["), "who got it: {text}");
-    Ok(())
+    lack!(
+        "the longest wait is always another one: {}",
+        others.join(", ")
+    )
 }
 
 /// What took the CPUs, by name.
