@@ -23,7 +23,6 @@ const TAKEN: &[&str] = &[
     "p:ftrace/print vfs_read",
     "r:ftrace/function vfs_read",
     "p:ftrace/kernel_stack vfs_read",
-    "e:ftrace/raw_data sched/sched_switch",
 ];
 
 /// Names of folders and files that are there already.
@@ -75,12 +74,17 @@ fn names(context: &Context) -> Check {
     report.finish()
 }
 
-/// The same names, for events of functions and tracepoints.
+/// The same names, for events of functions, tracepoints and events, if tracefs takes them.
 fn names_of_functions(context: &Context) -> Check {
     let tops = Tops::cleared(context);
     need_line(&tops.reference, "f:there vfs_read")?;
+    need_line(&tops.reference, "e:there sched/sched_switch")?;
     let mut report = Report::default();
-    let wrong = ["f:ftrace/hwlat vfs_read", "t:ftrace/user_stack task_rename"];
+    let wrong = [
+        "f:ftrace/hwlat vfs_read",
+        "t:ftrace/user_stack task_rename",
+        "e:ftrace/raw_data sched/sched_switch",
+    ];
     tops.refuse(&mut report, ALL, &wrong)?;
     report.finish()
 }
